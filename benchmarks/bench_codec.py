@@ -11,7 +11,7 @@ from references import empty_packets
 
 from motioncue import sources
 from motioncue.core.channels import TELEMETRY_DTYPE
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources import DescribedSource
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.city_car_driving.packets import FRAME

@@ -15,7 +15,7 @@ from motioncue.engine.embed import Stepper
 from motioncue.engine.retune import Settings
 from motioncue.output.dk import MOTION
 from motioncue.profile.profile import Output, profile_text
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 
 PROFILE = "ccd-dk-washout"
 FRAME_NS = 16_666_667  # frame interval of the real drive

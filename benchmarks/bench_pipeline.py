@@ -18,7 +18,7 @@ from motioncue.engine.replay import replay
 from motioncue.engine.retune import Settings
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import STREAMS
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 
 
 def made(rig):

@@ -12,7 +12,7 @@ import motioncue
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing.predictive import solver
 from motioncue.engine.assembly import algorithm_of
-from motioncue.virtual.offline import drive_motion
+from motioncue.virtual.simulated_run import drive_motion
 
 PLATFORMS = ("box-small", "box-large", "hexapod-dim", "hexapod-simona")
 CAP = 200  # default of cueing.iterations

@@ -13,7 +13,7 @@ from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.frames.body import BodyStage
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import STREAMS
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.wire.packet import Take, vector
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from motioncue.engine.platform import platform
     from motioncue.frames.body import body_motion
     from motioncue.profile.profile import Profile
-    from motioncue.recording.load import read
+    from motioncue.recording.recording import read
     from motioncue.scoring.omct import omct
     from motioncue.scoring.score import score
     from motioncue.tuning.tune import tune
@@ -79,7 +79,7 @@ _LATER = {
     "omct": "motioncue.scoring.omct",
     "platform": "motioncue.engine.platform",
     "preview": "motioncue.cueing.preview",
-    "read": "motioncue.recording.load",
+    "read": "motioncue.recording.recording",
     "relay": "motioncue.engine.embedding",
     "score": "motioncue.scoring.score",
     "tune": "motioncue.tuning.tune",

@@ -30,7 +30,7 @@ import quaternion
 
 import motioncue
 from motioncue.engine.replay import replay
-from motioncue.recording.read import read_motion, read_packages, sample_recording
+from motioncue.recording.recording import read_motion, read_packages, sample_recording
 from motioncue.scoring import frequency_response, reports, transfer_function
 from motioncue.sources.city_car_driving.packets import FRAME
 

@@ -31,9 +31,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
-from motioncue.drive.trouble import EVENTS, INCIDENTS, PARKS
+from motioncue.drive.courses import EVENTS, INCIDENTS, PARKS
 from motioncue.safety.supervisor import TABLE, State
-from motioncue.virtual.offline import ride
+from motioncue.virtual.simulated_run import ride
 
 plt.rcParams["figure.dpi"] = 100
 PROFILE = "ccd-dk-washout"

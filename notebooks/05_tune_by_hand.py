@@ -30,7 +30,7 @@ from IPython.display import display
 from ipywidgets import FloatSlider, interactive
 
 import motioncue
-from motioncue.recording.read import read_motion, sample_recording
+from motioncue.recording.recording import read_motion, sample_recording
 from motioncue.scoring.score import Traces, trace
 
 plt.rcParams["figure.dpi"] = 100

@@ -27,9 +27,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
-from motioncue.recording.read import read_motion, sample_recording
+from motioncue.recording.recording import read_motion, sample_recording
 from motioncue.scoring.score import trace
-from motioncue.virtual.offline import drive_motion
+from motioncue.virtual.simulated_run import drive_motion
 
 plt.rcParams["figure.dpi"] = 100
 

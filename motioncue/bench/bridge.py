@@ -15,7 +15,7 @@ from motioncue.bridge.bridge import KINDS, Bridge
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.drive.car import states_at
 from motioncue.frames.body import body_motion
-from motioncue.recording.read import read_motion, sample_recording
+from motioncue.recording.recording import read_motion, sample_recording
 
 __all__ = ["LATE_US", "Worth", "arrivals", "car", "evaluate", "recorded", "sine", "tables"]
 

@@ -24,7 +24,7 @@ from motioncue.frames.settings import UNWATCHED
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Profile
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving.packets import FRAME
 
 __all__ = [

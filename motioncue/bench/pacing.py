@@ -24,7 +24,7 @@ from motioncue.engine.retune import Settings
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Output, Profile
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 
 __all__ = ["burning", "cyclictest", "parse_histogram"]
 

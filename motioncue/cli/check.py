@@ -30,7 +30,7 @@ from motioncue.recording.packages import (
     system_of,
 )
 from motioncue.recording.recorder import RING_BYTES, sorted_out
-from motioncue.recording.topics import Package
+from motioncue.recording.schema import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]

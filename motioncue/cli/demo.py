@@ -19,7 +19,7 @@ from motioncue.cli.common import (
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import Screen, engine_rows, platform_rows, print_summary, wanted
 from motioncue.cli.watch import EngineView, watch
-from motioncue.profile.bounds import bounds_in_force
+from motioncue.profile.explain import bounds_in_force
 from motioncue.view.access import Address
 from motioncue.view.model import path_of, values_of
 from motioncue.virtual.installation import Installation

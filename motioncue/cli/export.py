@@ -7,7 +7,7 @@ import click
 from motioncue import sources
 from motioncue.cli.common import pick_options, progress, refuse_source, source_options
 from motioncue.recording.export import WHAT, export
-from motioncue.recording.load import read
+from motioncue.recording.recording import read
 
 __all__ = ["command"]
 

@@ -36,7 +36,7 @@ from motioncue.cli.terminal import (
     wanted,
 )
 from motioncue.core.threads import RecordRing
-from motioncue.drive.listener import DatagramListener
+from motioncue.drive.peers import DatagramListener
 from motioncue.engine.listener import Listener
 from motioncue.engine.reception import check_endpoints
 from motioncue.recording.recorder import RING_BYTES

@@ -27,7 +27,7 @@ from motioncue.engine.replay import (
 )
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import Profile, overridden
-from motioncue.recording.load import Drive, read
+from motioncue.recording.recording import Drive, read
 from motioncue.safety.supervisor import State
 from motioncue.scoring.changes import changes
 from motioncue.view.access import Address

@@ -15,12 +15,11 @@ from motioncue.cli.terminal import print_summary
 from motioncue.drive.courses import COURSES
 from motioncue.engine.assembly import algorithm_of, load_profile_on
 from motioncue.errors import ConfigError, PacketError
-from motioncue.recording.load import read
 from motioncue.recording.packages import quoted
-from motioncue.recording.read import sample_recording
+from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring.reports import score_report
 from motioncue.scoring.score import Score, Traces, trace
-from motioncue.virtual.offline import drive_motion
+from motioncue.virtual.simulated_run import drive_motion
 from motioncue.virtual.simulators import SAMPLE
 
 __all__ = ["DRIVES", "command", "drive_of", "drive_options"]

@@ -20,8 +20,8 @@ from motioncue.cli.score import DRIVES, drive_of, drive_options
 from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import load_profile_on
 from motioncue.errors import ConfigError
-from motioncue.profile.nested import parsed
 from motioncue.profile.profile import Profile, profile_text
+from motioncue.profile.tables import parsed
 from motioncue.tuning.front import AIMS, SHARES, Point
 from motioncue.tuning.parameters import with_values
 from motioncue.tuning.report import front_rows, report

@@ -13,7 +13,7 @@ from motioncue.cli.terminal import PERIOD_S, STATES, History, Rate, Screen, Tran
 from motioncue.engine.engine import Engine
 from motioncue.engine.leaving import leaving_of
 from motioncue.platforms.build import Built
-from motioncue.profile.bounds import bounds_off
+from motioncue.profile.explain import bounds_off
 from motioncue.view.model import PlatformInForce, felt_of, positions_of, used_of, values_of
 
 __all__ = ["KEYS", "EngineView", "Operator", "watch"]

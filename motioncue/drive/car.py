@@ -4,23 +4,149 @@ The driver is a speed over time, the road is curvature, height and bank over dis
 on three second-order suspension modes: heave, pitch and roll.  Speed and road are sums of polynomial steps, whose
 integrals and derivatives are polynomials too; the modes are solved by exact exponentials.  So a state can be evaluated
 at any time, with its derivatives, and nothing is differentiated numerically.
+
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from motioncue.core.channels import GRAVITY
-from motioncue.drive.drives import SCRIPTS, Feature, Script
 from motioncue.errors import ConfigError, not_among
 
-__all__ = ["DRIVES", "GEARS", "MAX_RATE_HZ", "STATE_DTYPE", "drive", "states_at"]
+__all__ = [
+    "DRIVES",
+    "GEARS",
+    "MAX_RATE_HZ",
+    "SCRIPTS",
+    "STATE_DTYPE",
+    "Feature",
+    "Leg",
+    "Script",
+    "Shift",
+    "angles_and_rates",
+    "body_axes",
+    "drive",
+    "product",
+    "states_at",
+]
+
+
+class Leg(NamedTuple):
+    """One change of speed by the driver; between legs the speed is constant."""
+
+    start: float  # [s]
+    end: float  # [s]
+    speed: float  # [m/s] at the end
+    ramp: float = 0.5  # [s] in which the acceleration builds up, and falls again; at most half the leg
+
+
+class Shift(NamedTuple):
+    """One change of gear."""
+
+    time: float  # [s] in the middle of the shift
+    gear: int  # gear after the shift, 1 to 5
+
+
+class Feature(NamedTuple):
+    """One feature of the road, from where the car is at `start` to where it is at `end`."""
+
+    start: float  # [s]
+    end: float  # [s]
+    size: float  # turn: heading gained [rad], right positive; slope: height gained [m]; bank [rad], right side down
+    share: float = 0.25  # fraction of its length in which it builds up, and falls again; at most 0.5
+
+
+class Script(NamedTuple):
+    """One drive: its driver and its road.  Legs follow each other, and the last one ends at standstill."""
+
+    description: str  # one line
+    duration: float  # [s], not before the last leg's end
+    legs: tuple[Leg, ...] = ()
+    shifts: tuple[Shift, ...] = ()
+    turns: tuple[Feature, ...] = ()
+    slopes: tuple[Feature, ...] = ()
+    banks: tuple[Feature, ...] = ()
+    humps: tuple[float, ...] = ()  # [s] times at which the reference point is above the top
+
+
+_TOUR = Script(
+    description="a minute of everything: launch, hard braking, corners, humps, a hill, a banked turn, stop",
+    duration=62.0,
+    legs=(
+        Leg(2.0, 5.4, 10.0),  # first gear
+        Leg(5.4, 8.7, 19.0),  # second
+        Leg(8.7, 11.9, 26.0),  # third
+        Leg(14.0, 17.2, 9.0, ramp=0.8),  # brake hard
+        Leg(33.5, 36.8, 18.0),
+        Leg(53.0, 58.0, 0.0, ramp=1.0),
+    ),
+    shifts=(
+        Shift(5.4, 2),
+        Shift(8.7, 3),
+        Shift(12.0, 4),
+        Shift(15.9, 3),
+        Shift(16.9, 2),
+        Shift(36.9, 3),
+        Shift(55.8, 2),
+        Shift(57.0, 1),
+    ),
+    turns=(
+        Feature(18.0, 22.5, 1.5),
+        Feature(23.5, 28.0, -1.5),
+        Feature(47.0, 52.5, 1.0),
+    ),
+    slopes=(Feature(37.0, 42.0, 4.2, share=0.5), Feature(42.0, 47.0, -4.2, share=0.5)),
+    banks=(Feature(47.0, 52.5, 0.12),),
+    humps=(30.0, 32.0),
+)
+
+_STILL = Script(description="parked for a minute, engine idling", duration=60.0)
+
+_TURNS = Script(
+    description="right and left turns on a flat road, a full loop among them",
+    duration=50.0,
+    legs=(Leg(2.0, 6.0, 10.0), Leg(42.5, 46.0, 0.0, ramp=0.8)),
+    shifts=(Shift(6.2, 2), Shift(45.0, 1)),
+    turns=(
+        Feature(7.0, 11.0, 1.2),
+        Feature(12.0, 19.5, -2.4),
+        Feature(20.5, 34.0, 4.6),
+        Feature(35.0, 40.5, -1.7),
+    ),
+)
+
+_BRAKE = Script(
+    description="straight and flat: accelerate, cruise, brake hard, stop",
+    duration=28.0,
+    legs=(
+        Leg(2.0, 5.4, 10.0),
+        Leg(5.4, 8.7, 19.0),
+        Leg(8.7, 11.9, 26.0),
+        Leg(11.9, 14.9, 30.0),
+        Leg(18.0, 23.0, 0.0, ramp=0.8),
+    ),
+    shifts=(
+        Shift(5.4, 2),
+        Shift(8.7, 3),
+        Shift(11.9, 4),
+        Shift(15.2, 5),
+        Shift(19.8, 4),
+        Shift(20.7, 3),
+        Shift(21.5, 2),
+        Shift(22.3, 1),
+    ),
+)
+
+SCRIPTS: Mapping[str, Script] = {"tour": _TOUR, "still": _STILL, "turns": _TURNS, "brake": _BRAKE}
+"""The scripts by name."""
+
 
 STATE_DTYPE = np.dtype(
     [
@@ -376,3 +502,62 @@ def _rotation(angles: Array, rates: Array, accelerations: Array) -> tuple[Array,
     alpha = yaw_acceleration * down + pitch_acceleration * right + roll_acceleration * forward
     alpha += pitch_rate * yaw_rate * np.cross(down, right) + roll_rate * np.cross(carried, forward)
     return omega, alpha
+
+
+def product(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the quaternion product of `a` and `b`: first the rotation `b`, then `a`.
+
+    Parameters
+    ----------
+    a, b : array_like of shape (..., 4)
+        Quaternions w, x, y, z; the shapes are broadcast.
+    """
+    (aw, ax, ay, az), (bw, bx, by, bz) = (np.moveaxis(np.asarray(q, np.float64), -1, 0) for q in (a, b))
+    return np.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=-1,
+    )
+
+
+def body_axes(states: NDArray[np.void], name: str) -> Array:
+    """Return a vector of `states`, ndarray of STATE_DTYPE, along the car's forward, right, down axes."""
+    w, back, vector = states["orientation"][:, :1], -states["orientation"][:, 1:], states[name]
+    half = np.cross(back, vector)
+    turned: Array = vector + 2.0 * (w * half + np.cross(back, half))
+    return turned
+
+
+def angles_and_rates(states: NDArray[np.void]) -> NDArray[np.float64]:
+    """Return roll, pitch, yaw (z-y-x) with their first and second derivatives.
+
+    Parameters
+    ----------
+    states : ndarray of STATE_DTYPE, shape (n,)
+        States of the car.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, 3, n)
+        By order of derivative [rad, rad/s, rad/s^2], then roll, pitch, yaw; yaw in (-pi, pi].
+    """
+    w, x, y, z = states["orientation"].T
+    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2.0 * (w * y - x * z), -1.0, 1.0))
+    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    p, q, r = body_axes(states, "angular_velocity").T
+    pp, qq, rr = body_axes(states, "angular_acceleration").T
+    sin, cos, slope = np.sin(roll), np.cos(roll), np.tan(pitch)
+    level = q * sin + r * cos  # rate about the world's down axis, times the cosine of pitch
+    pitch_rate = q * cos - r * sin
+    yaw_rate = level / np.cos(pitch)
+    roll_rate = p + level * slope
+    pitch_change = qq * cos - rr * sin - roll_rate * level
+    level_change = qq * sin + rr * cos + roll_rate * pitch_rate
+    yaw_change = (level_change + yaw_rate * pitch_rate * np.sin(pitch)) / np.cos(pitch)
+    roll_change = pp + level_change * slope + level * pitch_rate / np.cos(pitch) ** 2
+    return np.array([[roll, pitch, yaw], [roll_rate, pitch_rate, yaw_rate], [roll_change, pitch_change, yaw_change]])

@@ -1,16 +1,250 @@
-"""The courses by name: the scripted drives, and the drive with trouble."""
+"""The courses by name: the scripted drives, and the drive with trouble.
+
+Trouble is everything that makes platforms jolt, and honest driving in between: pauses, teleports, broken frames, a
+freeze, a second session.  The car is that of the drive ``tour``.  A table says what goes wrong, when, and how an engine
+with default settings must respond; between the incidents nothing may be reported.
+"""
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from motioncue.drive.car import DRIVES, drive
-from motioncue.drive.drives import SCRIPTS
-from motioncue.drive.trouble import DESCRIPTION, DURATION_S, Course, troubled
+from motioncue.drive.car import DRIVES, SCRIPTS, STATE_DTYPE, drive, product
 from motioncue.errors import ConfigError, not_among
 
-__all__ = ["COURSES", "Course", "course", "length_s"]
+__all__ = [
+    "COURSES",
+    "DESCRIPTION",
+    "DURATION_S",
+    "EVENTS",
+    "INCIDENTS",
+    "PARKS",
+    "REFUSALS",
+    "Course",
+    "Incident",
+    "course",
+    "length_s",
+    "troubled",
+]
+
+DESCRIPTION = "pauses, teleports, broken frames and a second session, with honest hard driving in between"
+DURATION_S = 70.0
+
+
+class Incident(NamedTuple):
+    """One incident, and the engine's required response."""
+
+    time: float  # time of the first frame that is missing or wrong, since the drive began [s]
+    name: str
+    silence: float = 0.0  # duration without frames [s]
+    leaves: bool = False  # the simulator leaves in the silence, and then begins another session
+    repeats: float = 0.0  # duration of repeats of the last state [s]
+    frozen_clock: bool = False  # whether the repeats have a frame time of zero
+    goes_on: bool = False  # whether the car drives on during silence or repeats
+    to: float | None = None  # time in the tour at which the car continues [s]; None: where it was
+    moved: tuple[float, float] = (0.0, 0.0)  # jump of the position north, east [m]
+    turned: float = 0.0  # jump of the course to the right [rad]
+    slewed: float = 0.0  # jump of the body's heading alone, until the next jump of its place [rad]
+    spoiled: Mapping[str, float] = MappingProxyType({})  # in one frame: value [SI] of a field's first component
+    event: str | None = None  # name under which the engine counts it
+    after: float = 0.0  # delay of the event after `time` [s]
+    refused: str | None = None  # reason why the frame is refused
+    parks: str | None = None  # reason why the platform parks
+
+
+INCIDENTS = (
+    Incident(6.5, "a gap of 0.3 s", silence=0.3, goes_on=True, after=0.1, parks="input_lost"),
+    Incident(10.5, "a frame that is not a number", spoiled={"acceleration": np.nan}, refused="not_finite"),
+    Incident(12.5, "a pause without frames", silence=2.0, after=0.1, parks="input_lost"),
+    # Braking at the limit, then a bend.
+    Incident(22.0, "a teleport at speed", moved=(90.0, 80.0), event="teleport", parks="teleport"),
+    Incident(
+        27.0,
+        "an acceleration spike",
+        spoiled={"acceleration": 150.0},
+        event="spike",
+    ),
+    Incident(
+        30.5,
+        "a pause with frames that repeat",
+        repeats=2.5,
+        frozen_clock=True,
+        event="paused",
+        after=0.1,
+        parks="paused",
+    ),
+    # Two humps, then a single wrong frame time.
+    Incident(
+        37.5,
+        "a frame time of 5 s",
+        spoiled={"frame_time": 5.0},
+        event="spike",
+    ),
+    Incident(43.0, "a velocity jump", to=18.0, event="impossible_acceleration", parks="impossible_acceleration"),
+    Incident(46.0, "a freeze", repeats=1.6, goes_on=True, event="frozen", after=1.0, parks="frozen"),
+    Incident(50.0, "an attitude jump", slewed=0.9, event="impossible_rate", parks="impossible_rate"),
+    # The event comes when the simulator is back; the platform parks soon after it has left.
+    Incident(
+        53.5,
+        "a disconnect, and another session",
+        silence=0.8,
+        leaves=True,
+        to=29.5,
+        moved=(300.0, -120.0),
+        turned=-1.0,
+        event="reconnect",
+        after=0.1,
+        parks="input_lost",
+    ),
+    Incident(59.5, "a respawn", to=0.0, moved=(-40.0, 25.0), turned=2.2, event="teleport", parks="teleport"),
+)
+"""The incidents in order of time."""
+
+PARKS = tuple((incident.time + incident.after, incident.parks) for incident in INCIDENTS if incident.parks)
+"""Required parkings: (time [s], reason)."""
+
+EVENTS = tuple(
+    (incident.time + (incident.silence or incident.after), incident.event) for incident in INCIDENTS if incident.event
+)
+"""Required events: (time [s], name)."""
+
+REFUSALS = tuple((incident.time, incident.refused) for incident in INCIDENTS if incident.refused)
+"""Required refusals: (time [s], reason)."""
+
+
+class Course(NamedTuple):
+    """A simulator's reports frame by frame; all arrays have one row per frame."""
+
+    states: NDArray[np.void]  # STATE_DTYPE
+    waits: NDArray[np.float64]  # time since the frame before [s]
+    frame_times: NDArray[np.float64]  # duration of the frame as reported [s]
+    sessions: NDArray[np.int64]  # number of the session, from 1
+
+
+class _Place(NamedTuple):
+    """Position of the tour's world in this one."""
+
+    turn: float = 0.0  # turn to the right [rad]
+    offset: NDArray[np.float64] = np.zeros(3)  # [m] north, east, down
+    slew: float = 0.0  # turn of the body alone to the right [rad]
+
+    def put(self, states: NDArray[np.void]) -> NDArray[np.void]:
+        """Return states moved into this world."""
+        out = states.copy()
+        c, s = np.cos(self.turn), np.sin(self.turn)
+        to_world = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
+            out[name] = states[name] @ to_world.T
+        out["position"] += self.offset
+        half = 0.5 * (self.turn + self.slew)
+        out["orientation"] = product([np.cos(half), 0.0, 0.0, np.sin(half)], states["orientation"])
+        return out
+
+    def after(self, incident: Incident, old: NDArray[np.void], new: NDArray[np.void]) -> "_Place":
+        """Return the place in which the tour's state `new` continues `old`; both have shape (1,)."""
+        if incident.to is None and not incident.turned and not any(incident.moved):
+            return self._replace(slew=self.slew + incident.slewed)
+        turn = self.turn + _heading(old) - _heading(new) + incident.turned
+        turned = _Place(turn)
+        offset = self.put(old)["position"][0] - turned.put(new)["position"][0]
+        return turned._replace(offset=offset + np.array([*incident.moved, 0.0]))
+
+
+def _heading(state: NDArray[np.void]) -> float:
+    w, x, y, z = state["orientation"][0]
+    return float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
+
+
+def troubled(rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
+    """Return the drive.
+
+    Parameters
+    ----------
+    rate_hz : float, optional
+        Frames per second [Hz]; above 0, at most `motioncue.drive.car.MAX_RATE_HZ`.
+    duration_s : float, optional
+        Duration [s]; `DURATION_S` if not given; after that the tour continues and ends parked.
+
+    Raises
+    ------
+    ConfigError
+        If the rate or the duration is out of range.
+
+    Notes
+    -----
+    Frame k comes k / rate_hz after the first one, or not at all; an incident affects frames from the first one that is
+    not before its time.
+    """
+    tour = drive("tour", rate_hz, DURATION_S if duration_s is None else duration_s)
+    end = len(tour)
+    rows: list[NDArray[np.void]] = []
+    numbers: list[NDArray[np.int64]] = []  # numbers of the frames
+    frame_times: list[NDArray[np.float64]] = []
+    sessions: list[NDArray[np.int64]] = []
+    place, session = _Place(), 1
+    number = source = 0  # number of the next frame, and of its state in the tour
+
+    def add(states: NDArray[np.void], frame_time: float) -> None:
+        nonlocal number
+        rows.append(states)
+        numbers.append(np.arange(number, number + len(states)))
+        frame_times.append(np.full(len(states), frame_time))
+        sessions.append(np.full(len(states), session))
+        number += len(states)
+
+    def go(until: int) -> None:
+        nonlocal source
+        count = min(until, end) - number
+        if count > 0:  # the tour is never ahead of the drive, so there are enough states
+            add(place.put(tour[source : source + count]), 1.0 / rate_hz)
+            source += count
+
+    for incident in INCIDENTS:
+        start = _frames(incident.time, rate_hz)
+        if start >= end:
+            break
+        go(start)
+        silent, repeated = _frames(incident.silence, rate_hz), _frames(incident.repeats, rate_hz)
+        last = rows[-1][-1:]
+        number += silent
+        session += incident.leaves
+        add(np.repeat(last, repeated), 0.0 if incident.frozen_clock else 1.0 / rate_hz)
+        old = source
+        source += (silent + repeated) * incident.goes_on
+        if incident.to is not None:
+            source = _frames(incident.to, rate_hz)
+        place = place.after(incident, tour[old : old + 1], tour[source : source + 1])
+        if incident.spoiled:
+            go(number + 1)
+            _spoil(incident, rows[-1], frame_times[-1])
+    go(end)
+    kept = np.concatenate(numbers)
+    inside = kept < end  # an incident may extend beyond the end
+    waits = np.diff(kept, prepend=-1) / rate_hz
+    return Course(
+        np.concatenate(rows)[inside].astype(STATE_DTYPE),
+        waits[inside],
+        np.concatenate(frame_times)[inside],
+        np.concatenate(sessions)[inside],
+    )
+
+
+def _frames(seconds: float, rate_hz: float) -> int:
+    """Return the number of frames in a time, a partial last one included."""
+    return int(np.ceil(seconds * rate_hz * (1.0 - 1e-12)))
+
+
+def _spoil(incident: Incident, states: NDArray[np.void], frame_times: NDArray[np.float64]) -> None:
+    for field, value in incident.spoiled.items():
+        if field == "frame_time":
+            frame_times[-1] = value
+        else:
+            states[field][-1, 0] = value
+
 
 COURSES: Mapping[str, str] = {**DRIVES, "trouble": DESCRIPTION}
 """The courses by name, each with a one-line description."""

@@ -24,8 +24,7 @@ from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.reception import Reception
 from motioncue.errors import ConfigError
 from motioncue.output.check_in import CheckedIn
-from motioncue.profile.bounds import bounds_in_force, bounds_off
-from motioncue.profile.explain import shown
+from motioncue.profile.explain import bounds_in_force, bounds_off, shown
 from motioncue.profile.profile import Profile, Record, differences
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text

@@ -18,16 +18,14 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.intake import Intake
 from motioncue.profile.explain import explain
 from motioncue.profile.profile import Profile
+from motioncue.recording.atomic_file import write_whole
 from motioncue.recording.export import columns as columns_of
-from motioncue.recording.feed import Timed, feed
-from motioncue.recording.load import Drive
-from motioncue.recording.messages import Settings
-from motioncue.recording.packages import opening, quoted
-from motioncue.recording.read import read_frames
+from motioncue.recording.mcap_reader import Settings
+from motioncue.recording.mcap_writer import RecordingWriter
+from motioncue.recording.packages import Timed, feed, opening, quoted
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out
-from motioncue.recording.topics import Package
-from motioncue.recording.whole import write_whole
-from motioncue.recording.write import RecordingWriter
+from motioncue.recording.recording import Drive, read_frames
+from motioncue.recording.schema import Package
 
 __all__ = [
     "Difference",

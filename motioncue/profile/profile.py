@@ -16,8 +16,20 @@ from motioncue.errors import ConfigError, meant
 from motioncue.frames.settings import Watch
 from motioncue.platforms.settings import Platform
 from motioncue.profile.explain import explain, shown
-from motioncue.profile.nested import as_tuples, flat, given, merged, parsed, put, refuse_long_keys, refuse_not_finite
-from motioncue.profile.presets import choose_preset, fill_from_presets, preset_hint, presets_of
+from motioncue.profile.tables import (
+    as_tuples,
+    choose_preset,
+    fill_from_presets,
+    flat,
+    given,
+    merged,
+    parsed,
+    preset_hint,
+    presets_of,
+    put,
+    refuse_long_keys,
+    refuse_not_finite,
+)
 from motioncue.safety.settings import Free, Limits, OutputLimits, in_si
 from motioncue.wire.description import PacketTable
 from motioncue.wire.source_description import SourcePacket
@@ -190,12 +202,18 @@ MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fie
 }
 """Keys of earlier profiles that have moved, and their present names."""
 
-_PACKAGE = resources.files("motioncue.profile.builtin")
+_SOURCES = Path(str(resources.files("motioncue"))) / "sources"  # each simulator's folder holds its profiles
+
+
+@cache
+def _builtin() -> dict[str, Path]:
+    """Return the files of the built-in profiles by name."""
+    return {path.stem: path for path in sorted(_SOURCES.rglob("*.toml"), key=lambda path: path.stem)}
 
 
 def builtin_profiles() -> list[str]:
-    """Return the names of the built-in profiles."""
-    return sorted(Path(entry.name).stem for entry in _PACKAGE.iterdir() if entry.name.endswith(".toml"))
+    """Return the names of the built-in profiles, those in the simulators' folders."""
+    return list(_builtin())
 
 
 def profile_text(name: str) -> str:
@@ -206,8 +224,8 @@ def profile_text(name: str) -> str:
     ConfigError
         If it does not exist.
     """
-    if name in builtin_profiles():
-        return (_PACKAGE / f"{name}.toml").read_text(encoding="utf-8")
+    if name in _builtin():
+        return _builtin()[name].read_text(encoding="utf-8")
     try:
         with Path(name).open(encoding="utf-8-sig") as file:  # skips a byte-order mark
             text = file.read(LARGEST + 1)

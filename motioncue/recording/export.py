@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from motioncue.core.channels import CUE, MOTION
 from motioncue.errors import ConfigError, not_among
-from motioncue.recording.load import Drive
-from motioncue.recording.topics import Event
-from motioncue.recording.whole import write_whole
+from motioncue.recording.atomic_file import write_whole
+from motioncue.recording.recording import Drive
+from motioncue.recording.schema import Event
 
 __all__ = ["FORMATS", "WHAT", "Exported", "columns", "export"]
 

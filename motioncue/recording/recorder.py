@@ -16,8 +16,8 @@ from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.core.threads import HEAD_DTYPE, KINDS, NAMES, RecordRing, record_places
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
-from motioncue.recording.topics import Event, Package, records_at
-from motioncue.recording.write import RecordingWriter
+from motioncue.recording.mcap_writer import RecordingWriter
+from motioncue.recording.schema import Event, Package, records_at
 from motioncue.safety.supervisor import State
 
 __all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tick_ring_bytes"]

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.recording.export import columns
-from motioncue.recording.load import Drive
-from motioncue.recording.topics import Event
+from motioncue.recording.recording import Drive
+from motioncue.recording.schema import Event
 
 __all__ = ["TOLERANCE", "Change", "Changes", "changes"]
 

@@ -21,7 +21,7 @@ from motioncue.profile.profile import Profile
 from motioncue.scoring.response import fundamental
 from motioncue.scoring.scene import sent
 from motioncue.scoring.senses import felt_by_pose
-from motioncue.virtual.platform import drive_of
+from motioncue.virtual.platform_twin import drive_of
 
 __all__ = [
     "ACCELERATIONS",

@@ -18,7 +18,7 @@ from motioncue.output.actuation import OutputChain
 from motioncue.platforms.build import CHANNELS, Built, build, ranges, stage_of
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
-from motioncue.recording.read import at_ticks
+from motioncue.recording.recording import at_ticks
 from motioncue.safety.limiter import OutputLimits
 from motioncue.scoring import optimum
 from motioncue.scoring.quality import Felt, felt_of, rms

@@ -16,9 +16,9 @@ from motioncue.cueing.settings import Cueing
 from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import Platform
-from motioncue.profile.kept import changed_text
-from motioncue.profile.nested import flat
 from motioncue.profile.profile import Profile, parse_profile
+from motioncue.profile.tables import flat
+from motioncue.profile.toml_edit import changed_text
 from motioncue.scoring.scene import with_platform
 from motioncue.scoring.score import Score, need, score
 from motioncue.tuning.evaluator import Judge, Team, team_of

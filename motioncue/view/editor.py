@@ -12,11 +12,11 @@ from motioncue.engine.changes import changed
 from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import PlatformTable
-from motioncue.profile.bounds import bounds_off
 from motioncue.profile.controls import NONE, Control, controls, item_of, values_of, with_item
-from motioncue.profile.kept import changed_text
+from motioncue.profile.explain import bounds_off
 from motioncue.profile.profile import Output, Profile, Record, Source, differences, parse_profile
 from motioncue.profile.reference import sentences
+from motioncue.profile.toml_edit import changed_text
 from motioncue.safety.settings import Limits
 from motioncue.view.model import Watched
 

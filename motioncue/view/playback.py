@@ -13,8 +13,8 @@ from motioncue.engine.changes import Change, Tuner
 from motioncue.engine.journal import CALM, REFUSED
 from motioncue.engine.replay import Progress, profile_of, repeat
 from motioncue.profile.profile import Profile
-from motioncue.recording.load import Drive
-from motioncue.recording.topics import Event
+from motioncue.recording.recording import Drive
+from motioncue.recording.schema import Event
 from motioncue.safety.supervisor import State
 from motioncue.view.model import Watched
 

@@ -16,7 +16,7 @@ import msgspec
 
 from motioncue import sources
 from motioncue.drive.courses import length_s
-from motioncue.drive.listener import DatagramListener
+from motioncue.drive.peers import DatagramListener
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
 from motioncue.errors import EndpointError
@@ -24,7 +24,7 @@ from motioncue.output.described import Described
 from motioncue.platforms.build import channels_of
 from motioncue.profile.profile import Profile, Record
 from motioncue.transports.endpoint import UNIX_PATH_MAX
-from motioncue.virtual.platform_listener import PlatformListener, missing_from
+from motioncue.virtual.platform_twin import PlatformListener, missing_from
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Installation"]

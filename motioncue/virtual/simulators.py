@@ -9,7 +9,7 @@ from motioncue import sources
 from motioncue.engine.reception import check_endpoints
 from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.recording.packages import ANY, Pick, quoted
-from motioncue.recording.read import read_recording, sample_recording
+from motioncue.recording.recording import read_recording, sample_recording
 from motioncue.sources import DescribedSource, System
 from motioncue.sources.beamng import twin as beamng
 from motioncue.sources.beamng_simulink import twin as beamng_simulink

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from motioncue.bench.bridge import GROUPS, LATE_US, arrivals, car, evaluate, recorded, sine
-from motioncue.recording.read import read_motion, sample_recording
+from motioncue.recording.recording import read_motion, sample_recording
 
 PERIOD_S = 3_000_030e-9
 

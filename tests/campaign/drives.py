@@ -7,7 +7,7 @@ import rally
 from scipy.spatial.transform import Rotation
 
 from motioncue.drive.car import STATE_DTYPE, drive
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving.packets import FRAME
 
 __all__ = ["DRIVES", "RATE_HZ", "states_of", "states_of_poses"]

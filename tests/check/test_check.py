@@ -16,7 +16,7 @@ from motioncue.check.signs import examine
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.settings import Watch
-from motioncue.recording.read import read_packages, read_recording, sample_recording
+from motioncue.recording.recording import read_packages, read_recording, sample_recording
 from motioncue.sources.beamng.packets import MOTION
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.vehicle_physics_pro.packets import STATES

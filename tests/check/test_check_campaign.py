@@ -11,7 +11,7 @@ from campaign.drives import DRIVES
 from campaign.wires import INVENTED, WIRES, options_of, say
 
 from motioncue.check.check import check
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving.packets import FRAME
 
 pytestmark = pytest.mark.search

@@ -8,7 +8,7 @@ import pytest
 from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 
-from motioncue.drive.listener import DatagramListener
+from motioncue.drive.peers import DatagramListener
 from motioncue.output import dk
 from motioncue.sources.beamng_simulink.packets import REPLY_PORT
 from motioncue.sources.beamng_simulink.twin import Simulator, driven

@@ -16,7 +16,7 @@ from motioncue.check.compare import Finding
 from motioncue.cli import cli
 from motioncue.cli.check import _remedy
 from motioncue.profile.profile import profile_text
-from motioncue.recording.read import sample_recording
+from motioncue.recording.recording import sample_recording
 from motioncue.sources import by_profile
 from motioncue.sources.beamng_simulink.packets import STATE
 from motioncue.virtual.simulators import drive_packages, make_simulator

@@ -12,7 +12,7 @@ import pytest
 from helpers import eventually, free_port
 from programs import Feeder, Program
 
-from motioncue.recording.load import read
+from motioncue.recording.recording import read
 
 pytestmark = [pytest.mark.rt, pytest.mark.skipif(os.name == "nt", reason="limits on descriptors, of POSIX")]
 

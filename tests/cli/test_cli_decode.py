@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from motioncue.cli import cli
-from motioncue.recording.read import sample_recording
+from motioncue.recording.recording import sample_recording
 from motioncue.sources import SYSTEMS
 
 FRAME = struct.Struct("<HBd3f3f4f3f3f3f3f2f")

@@ -14,7 +14,7 @@ from motioncue._version import __version__
 from motioncue.cli import COMMANDS, cli, simulate
 from motioncue.cli.common import echo
 from motioncue.profile.profile import builtin_profiles, parse_profile, profile_text
-from motioncue.recording.read import sample_recording
+from motioncue.recording.recording import sample_recording
 from motioncue.transports.stream import Listener
 
 STREAM = "unix" if hasattr(socket, "AF_UNIX") else "tcp"

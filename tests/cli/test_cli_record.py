@@ -21,7 +21,7 @@ from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import Screen
 from motioncue.errors import PacketError
 from motioncue.profile.profile import Record, parse_profile, profile_text
-from motioncue.recording.load import read
+from motioncue.recording.recording import read
 from motioncue.virtual.simulators import recorded_packages
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX")

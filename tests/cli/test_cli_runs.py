@@ -26,7 +26,7 @@ from programs import (
 )
 
 from motioncue import read
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 
 pytestmark = pytest.mark.rt
 

@@ -9,7 +9,7 @@ from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 
 import motioncue
-from motioncue.drive.listener import DatagramListener
+from motioncue.drive.peers import DatagramListener
 from motioncue.errors import ConfigError, EndpointError, PacketError
 from motioncue.output import dk
 from motioncue.sources.vehicle_physics_pro import packets as vpp

@@ -11,7 +11,7 @@ from test_washout import measured_gain, motion_of, profile, rough_drive
 
 import motioncue
 from motioncue.core.filters import HighPass, held_response
-from motioncue.recording.read import at_ticks, read_motion, sample_recording
+from motioncue.recording.recording import at_ticks, read_motion, sample_recording
 from motioncue.scoring import transfer_function
 
 every = pytest.mark.parametrize("design", DESIGNS, ids=lambda d: f"{d[0]}Hz")

@@ -8,7 +8,7 @@ from motioncue import cueing
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.engine.replay import replay
 from motioncue.errors import ConfigError
-from motioncue.recording.read import at_ticks, read_motion, sample_recording
+from motioncue.recording.recording import at_ticks, read_motion, sample_recording
 
 PROFILES = {
     "direct": ("ccd-dk",),

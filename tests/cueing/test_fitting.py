@@ -28,8 +28,7 @@ from motioncue.engine.fitting import (
 from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import overridden, parse_profile
-from motioncue.virtual.offline import ride
-from motioncue.virtual.standard import standard_drive
+from motioncue.virtual.simulated_run import ride, standard_drive
 
 pytestmark = pytest.mark.search
 
@@ -152,7 +151,7 @@ def test_auto_is_felt_more_than_gains_alone_that_fit(preset, least, drive):
     """Beside a cue whose gains alone are scaled until it fits: scores of what the platform does, in points."""
     pytest.importorskip("clarabel")
     import motioncue
-    from motioncue.virtual.offline import drive_motion
+    from motioncue.virtual.simulated_run import drive_motion
 
     ones = {f"cueing.{axis}.gain": 1.0 for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")}
 

@@ -29,10 +29,9 @@ from motioncue.errors import ConfigError
 from motioncue.platforms import build as platforms
 from motioncue.platforms.build import CHANNELS
 from motioncue.profile.profile import profile_text
-from motioncue.recording.load import read
-from motioncue.recording.read import sample_recording
+from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring import senses
-from motioncue.virtual.offline import ride
+from motioncue.virtual.simulated_run import ride
 
 pytestmark = pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import quaternion as npq
 
-from motioncue.drive import rotations
-from motioncue.drive.car import DRIVES, MAX_RATE_HZ, STATE_DTYPE, drive
-from motioncue.drive.drives import SCRIPTS
+from motioncue.drive import car
+from motioncue.drive.car import DRIVES, MAX_RATE_HZ, SCRIPTS, STATE_DTYPE, drive
 from motioncue.errors import ConfigError
 from motioncue.sources.city_car_driving import twin as city_car_driving
 from motioncue.sources.morai import twin as morai
@@ -56,9 +55,9 @@ def test_rotations_are_those_of_numpy_quaternion(rng):
     states["velocity"] = rng.normal(size=(100, 3))
     q = npq.as_quat_array(states["orientation"])
     expected = npq.as_float_array(npq.as_quat_array(other) * q)
-    assert rotations.product(other, states["orientation"]) == pytest.approx(expected, abs=1e-15)
+    assert car.product(other, states["orientation"]) == pytest.approx(expected, abs=1e-15)
     expected = npq.as_vector_part(q.conj() * npq.from_vector_part(states["velocity"]) * q)
-    assert rotations.body_axes(states, "velocity") == pytest.approx(expected, abs=1e-14)
+    assert car.body_axes(states, "velocity") == pytest.approx(expected, abs=1e-14)
 
 
 def to_body(states, vectors):

@@ -24,7 +24,7 @@ from helpers import (
 from scipy.spatial.transform import Rotation
 
 from motioncue.drive.car import DRIVES, drive
-from motioncue.drive.listener import DatagramListener
+from motioncue.drive.peers import DatagramListener
 from motioncue.errors import ConfigError, EndpointError, PacketError
 from motioncue.output import dk
 from motioncue.sources.city_car_driving import packets as city_car_driving

@@ -14,8 +14,16 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.platforms.build import channels_of, platform_named
 from motioncue.platforms.servo import Servos
 from motioncue.virtual.installation import Installation
-from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, felt, sensed
-from motioncue.virtual.platform_listener import Decoder, PlatformListener, missing_from
+from motioncue.virtual.platform_twin import (
+    Decoder,
+    Drive,
+    PlatformListener,
+    VirtualPlatform,
+    delay_s,
+    felt,
+    missing_from,
+    sensed,
+)
 
 FREE = [(-10.0, 10.0, 1e6, 1e9)]
 GRAVITY = 9.80665

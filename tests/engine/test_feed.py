@@ -2,7 +2,7 @@
 
 from helpers import frame, init
 
-from motioncue.recording.feed import START_NS, Timed, arriving, feed
+from motioncue.recording.packages import START_NS, Timed, arriving, feed
 from motioncue.sources.city_car_driving import packets as city_car_driving
 
 INIT, FRAME = init(), frame(velocity=(0.0, 0.0, 1.0))

@@ -29,7 +29,7 @@ Simulator(sys.argv[1], driven("turns", 60)).run()
 VIEWER = """
 import sys
 from motioncue.output import dk
-from motioncue.drive.listener import DatagramListener
+from motioncue.drive.peers import DatagramListener
 listener = DatagramListener(dk, sys.argv[1:])
 print("listening", flush=True)
 listener.run()

@@ -11,8 +11,8 @@ from kept_drives import FOLDER, MAKINGS, path_of
 
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.engine.replay import first_difference, repeat
-from motioncue.recording.load import Drive, read
-from motioncue.recording.topics import Event
+from motioncue.recording.recording import Drive, read
+from motioncue.recording.schema import Event
 from motioncue.safety.supervisor import State
 from motioncue.scoring.changes import TOLERANCE, Change, changes
 from motioncue.sources import having

@@ -18,7 +18,7 @@ from motioncue.engine.embed import Relay
 from motioncue.errors import ConfigError
 from motioncue.output.dk import GAUGES, MOTION, STREAMS
 from motioncue.profile.profile import parse_profile, profile_text
-from motioncue.recording.read import read_motion
+from motioncue.recording.recording import read_motion
 from motioncue.sources.city_car_driving import packets as city_car_driving
 
 SAME = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate")

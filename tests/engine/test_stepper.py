@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.recording.read import at_ticks, read_motion, sample_recording
+from motioncue.recording.recording import at_ticks, read_motion, sample_recording
 
 BODY = MOTION_DTYPE.names[:9]  # the channels that move the platform
 

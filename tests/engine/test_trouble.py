@@ -9,16 +9,15 @@ from helpers import serving, stream_url
 from trouble_helpers import Bench
 
 from motioncue.drive.car import DRIVES, drive
-from motioncue.drive.courses import COURSES, course, length_s
-from motioncue.drive.packages import Paced
-from motioncue.drive.trouble import DURATION_S, EVENTS, INCIDENTS, PARKS, REFUSALS, troubled
+from motioncue.drive.courses import COURSES, DURATION_S, EVENTS, INCIDENTS, PARKS, REFUSALS, course, length_s, troubled
+from motioncue.drive.peers import Paced
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError
 from motioncue.safety.supervisor import State
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.city_car_driving.twin import INIT_PACKAGE, LEAVE, Simulator, driven, encode_states
-from motioncue.virtual.offline import ride
+from motioncue.virtual.simulated_run import ride
 
 pytestmark = pytest.mark.search
 

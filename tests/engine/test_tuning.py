@@ -16,7 +16,7 @@ from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing.predictive import solver
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.retune import Settings
-from motioncue.recording.read import at_ticks, read_motion, sample_recording
+from motioncue.recording.recording import at_ticks, read_motion, sample_recording
 
 PERIOD_S = 3_000_030e-9
 PACE = PERIOD_S / 1.0  # position of a fade of 1 s, per tick

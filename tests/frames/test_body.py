@@ -12,7 +12,7 @@ from motioncue.drive.car import drive
 from motioncue.errors import ConfigError
 from motioncue.frames.body import BodyStage, body_motion
 from motioncue.frames.settings import UNWATCHED
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving import packets as ccd
 from motioncue.sources.city_car_driving.twin import encode_states
 

@@ -26,7 +26,7 @@ from motioncue.core.threads import RecordRing
 from motioncue.frames.body import BodyStage
 from motioncue.frames.session import Session
 from motioncue.recording.recorder import sorted_out
-from motioncue.recording.topics import Package
+from motioncue.recording.schema import Package
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.wire.messages import Echo
 from motioncue.wire.packet import Field, Message, Packet, Take, vector

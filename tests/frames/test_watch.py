@@ -11,7 +11,7 @@ from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
 from watch_helpers import fed, new_intake, records_of, states_of
 
 from motioncue.core.channels import MOTION_DTYPE
-from motioncue.drive.drives import SCRIPTS
+from motioncue.drive.car import SCRIPTS
 from motioncue.frames.settings import Watch
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME

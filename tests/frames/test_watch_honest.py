@@ -5,7 +5,7 @@ import pytest
 import rough_drives
 from watch_helpers import LINES, SYSTEMS, delivered, fed, new_intake, records_of, states_of
 
-from motioncue.drive.drives import SCRIPTS
+from motioncue.drive.car import SCRIPTS
 
 pytestmark = pytest.mark.search
 

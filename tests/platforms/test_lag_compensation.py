@@ -14,7 +14,7 @@ from motioncue.core.clock import FakeClock
 from motioncue.engine.engine import Pipeline
 from motioncue.errors import ConfigError
 from motioncue.platforms import build as platforms
-from motioncue.virtual.platform import Drive, felt
+from motioncue.virtual.platform_twin import Drive, felt
 from motioncue.virtual.simulators import drive_packages
 
 MOST = 16.0  # the largest amplification that docs/platforms.md promises

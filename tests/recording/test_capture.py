@@ -18,7 +18,7 @@ from motioncue.recording import capture
 from motioncue.recording import packages as packages_of
 from motioncue.recording.capture import captured, is_capture
 from motioncue.recording.packages import Pick, Raw, parse_recording
-from motioncue.recording.read import read_recording, sample_recording
+from motioncue.recording.recording import read_recording, sample_recording
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.beamng_simulink.twin import driven as simulink_drive
 from motioncue.virtual.simulators import drive_packages, recorded_packages

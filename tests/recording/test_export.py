@@ -17,8 +17,8 @@ from motioncue.cli import cli
 from motioncue.core.channels import CUE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError
 from motioncue.recording.export import FORMATS, columns, export
-from motioncue.recording.load import Drive, read
-from motioncue.recording.topics import Event
+from motioncue.recording.recording import Drive, read
+from motioncue.recording.schema import Event
 
 pytestmark = pytest.mark.tools
 
@@ -181,7 +181,7 @@ def test_a_recording_is_not_exported_onto_itself(tmp_path):
 LIMITED = """
 import resource, signal, sys
 from motioncue.recording.export import export
-from motioncue.recording.load import read
+from motioncue.recording.recording import read
 drive = read(sys.argv[1])
 drive = drive._replace(ticks=drive.ticks.repeat(30))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -234,7 +234,7 @@ def test_a_folder_that_vanishes_is_one_plain_line(tmp_path, drive):
 KILLED = """
 import os, signal, sys
 from motioncue.recording.export import export
-from motioncue.recording.load import read
+from motioncue.recording.recording import read
 export(read(sys.argv[1]), sys.argv[2], progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 """
 

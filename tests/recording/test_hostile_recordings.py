@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from mcap.writer import CompressionType, Writer
 
 from motioncue.errors import PacketError
-from motioncue.recording import walk
-from motioncue.recording.load import read
-from motioncue.recording.read import read_recording
-from motioncue.recording.topics import EVENT, HEADER, PACKAGE, SETTINGS, TICK, Event
-from motioncue.recording.walk import MAGIC, McapFile
-from motioncue.recording.write import RecordingWriter
+from motioncue.recording import mcap_reader
+from motioncue.recording.mcap_reader import MAGIC, McapFile
+from motioncue.recording.mcap_writer import RecordingWriter
+from motioncue.recording.recording import read, read_recording
+from motioncue.recording.schema import EVENT, HEADER, PACKAGE, SETTINGS, TICK, Event
 from motioncue.virtual.simulators import recorded_packages
 
 pytestmark = pytest.mark.search
@@ -156,7 +155,7 @@ def test_what_is_behind_the_end_of_a_file_is_counted(whole, tmp_path):
 
 
 def test_a_hundred_findings_are_told_and_the_others_counted(tmp_path):
-    nothing = struct.pack("<BQ", walk.CHUNK, 3) + b"abc"
+    nothing = struct.pack("<BQ", mcap_reader.CHUNK, 3) + b"abc"
     path = tmp_path / "nothing.mcap"
     path.write_bytes(MAGIC + 1000 * nothing)
     damage = McapFile(path).damage
@@ -168,9 +167,9 @@ def test_a_hundred_findings_are_told_and_the_others_counted(tmp_path):
 def test_damage_everywhere_is_not_searched_for_ever(tmp_path, monkeypatch):
     """Behind each of many false heads there is an apparent name of a packing."""
     searched = []
-    following = walk._next_chunk
-    monkeypatch.setattr(walk, "_next_chunk", lambda *where: searched.append(1) or following(*where))
-    false = struct.pack("<BQ", walk.CHUNK, 40) + bytes(28) + b"\4\0\0\0zstd" + bytes(4)
+    following = mcap_reader._next_chunk
+    monkeypatch.setattr(mcap_reader, "_next_chunk", lambda *where: searched.append(1) or following(*where))
+    false = struct.pack("<BQ", mcap_reader.CHUNK, 40) + bytes(28) + b"\4\0\0\0zstd" + bytes(4)
     path = tmp_path / "false.mcap"
     path.write_bytes(MAGIC + 2000 * (false + b"\0"))
     assert McapFile(path).damage.count > 100
@@ -259,7 +258,7 @@ def test_ticks_of_another_version_are_named_and_never_misread(tmp_path, text, si
 
 
 def load_event():
-    from motioncue.recording.topics import encode_event
+    from motioncue.recording.schema import encode_event
 
     return encode_event(Event(1, "connected", ""))
 

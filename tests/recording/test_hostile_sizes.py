@@ -10,10 +10,10 @@ import pytest
 import zstandard
 from hostile_rig import chunks_of, command, is_part_of, recorded_run
 
-from motioncue.recording import messages, walk
+from motioncue.recording import mcap_reader
 from motioncue.recording import packages as packages_of
-from motioncue.recording.load import read
-from motioncue.recording.walk import MAGIC, PACKED, McapFile
+from motioncue.recording.mcap_reader import MAGIC, PACKED, McapFile
+from motioncue.recording.recording import read
 
 pytestmark = pytest.mark.search
 
@@ -26,7 +26,7 @@ def whole(tmp_path_factory):
 def chunk(size, name, packed, crc=0):
     content = struct.pack("<QQQI", 0, 0, size, crc) + struct.pack("<I", len(name)) + name
     content += struct.pack("<Q", len(packed)) + packed
-    return struct.pack("<BQ", walk.CHUNK, len(content)) + content
+    return struct.pack("<BQ", mcap_reader.CHUNK, len(content)) + content
 
 
 def resident():
@@ -47,7 +47,7 @@ def test_a_bomb_takes_no_more_memory_than_allowed(tmp_path, name, says):
     bomb = PACK[name](bytes(64 << 20))
     path = tmp_path / "bomb.mcap"
     path.write_bytes(MAGIC + 10 * chunk(says, name, bomb))
-    allowed = walk.LARGEST_CHUNK + PACKED * path.stat().st_size
+    allowed = mcap_reader.LARGEST_CHUNK + PACKED * path.stat().st_size
     tracemalloc.start()
     before = resident()
     try:
@@ -73,7 +73,7 @@ def test_a_chunk_that_is_not_as_long_as_it_says_is_counted(tmp_path, name, wrong
 
 @pytest.mark.parametrize("name", [b"zstd", b"lz4", b""])
 def test_a_chunk_with_another_checksum_is_not_believed(tmp_path, name):
-    data = struct.pack("<BQHIQQ", walk.MESSAGE, 22, 1, 0, 0, 0)
+    data = struct.pack("<BQHIQQ", mcap_reader.MESSAGE, 22, 1, 0, 0, 0)
     path = tmp_path / "checksum.mcap"
     for crc, count in ((zlib.crc32(data), 0), (zlib.crc32(data) ^ 1, 1), (0, 0)):  # 0: no checksum was written
         path.write_bytes(MAGIC + chunk(len(data), name, PACK[name](data), crc))
@@ -107,10 +107,20 @@ def sparse(path, heads):
         file.truncate(place + 9 + length)
 
 
-@pytest.mark.parametrize("opcode", [walk.MESSAGE, walk.SCHEMA, walk.CHANNEL, walk.METADATA, walk.MESSAGE_INDEX, 0x80])
+@pytest.mark.parametrize(
+    "opcode",
+    [
+        mcap_reader.MESSAGE,
+        mcap_reader.SCHEMA,
+        mcap_reader.CHANNEL,
+        mcap_reader.METADATA,
+        mcap_reader.MESSAGE_INDEX,
+        0x80,
+    ],
+)
 def test_many_large_records_in_a_sparse_file_are_not_all_kept(tmp_path, opcode, monkeypatch):
     """Of half a gigabyte, at most a hundred megabytes may be kept here."""
-    monkeypatch.setattr(walk, "LARGEST_FILE", 100 << 20)
+    monkeypatch.setattr(mcap_reader, "LARGEST_FILE", 100 << 20)
     length = 16 << 20
     path = tmp_path / "sparse.mcap"
     sparse(path, [(8 + n * (9 + length), opcode, length) for n in range(32)])
@@ -121,13 +131,15 @@ def test_many_large_records_in_a_sparse_file_are_not_all_kept(tmp_path, opcode, 
 
 
 def test_many_indices_of_one_chunk_are_not_all_kept(tmp_path):
-    message = struct.pack("<BQHIQQ", walk.MESSAGE, 22, 1, 0, 0, 0)
+    message = struct.pack("<BQHIQQ", mcap_reader.MESSAGE, 22, 1, 0, 0, 0)
     entries = struct.pack("<QQ", 0, 0) * 100_000
     path = tmp_path / "indices.mcap"
     with path.open("wb") as file:
         file.write(MAGIC + chunk(len(message), b"", message))
         for channel in range(1, 60):
-            file.write(struct.pack("<BQHI", walk.MESSAGE_INDEX, 6 + len(entries), channel, len(entries)) + entries)
+            file.write(
+                struct.pack("<BQHI", mcap_reader.MESSAGE_INDEX, 6 + len(entries), channel, len(entries)) + entries
+            )
     tracemalloc.start()
     McapFile(path)
     assert tracemalloc.get_traced_memory()[1] < 16 << 20
@@ -135,16 +147,16 @@ def test_many_indices_of_one_chunk_are_not_all_kept(tmp_path):
 
 
 def test_an_index_that_names_a_message_twice_is_not_used(tmp_path):
-    first, second = (struct.pack("<BQHIQQ", walk.MESSAGE, 22 + 5, 1, n, 0, 0) + b"%5d" % n for n in range(2))
+    first, second = (struct.pack("<BQHIQQ", mcap_reader.MESSAGE, 22 + 5, 1, n, 0, 0) + b"%5d" % n for n in range(2))
     index = struct.pack("<HIQQQQ", 1, 32, 0, 0, 0, 0)
     channel = struct.pack("<HHI1sI3sI", 1, 0, 1, b"t", 3, b"cdr", 0)
     path = tmp_path / "twice.mcap"
     path.write_bytes(
         MAGIC
-        + struct.pack("<BQ", walk.CHANNEL, len(channel))
+        + struct.pack("<BQ", mcap_reader.CHANNEL, len(channel))
         + channel
         + chunk(62 + 10, b"", first + second)
-        + struct.pack("<BQ", walk.MESSAGE_INDEX, len(index))
+        + struct.pack("<BQ", mcap_reader.MESSAGE_INDEX, len(index))
         + index
     )
     assert [payload for _, payload in McapFile(path).stamped(1)] == [b"    0", b"    1"]
@@ -160,7 +172,7 @@ def test_a_recording_of_many_hours_is_taken_by_every_command(whole, monkeypatch,
 
 
 def test_more_messages_than_any_drive_has_are_not_all_read(whole, monkeypatch):
-    monkeypatch.setattr(messages, "MOST", 10)
+    monkeypatch.setattr(mcap_reader, "MOST", 10)
     drive = read(whole[0])
     assert len(drive.packages) == 10
     assert drive.unreadable == ("/motioncue/package: found more than 10 messages, the rest was not read",)
@@ -175,14 +187,14 @@ def test_a_file_that_grows_while_it_is_read_gives_what_was_there(whole, tmp_path
     path = tmp_path / "grows.mcap"
     path.write_bytes(content[:half])
     once = read(path)
-    unpacked = walk._unpacked
+    unpacked = mcap_reader._unpacked
 
     def grows(data):
         with path.open("ab") as file:
             file.write(content[half : half + 1000])
         return unpacked(data)
 
-    monkeypatch.setattr(walk, "_unpacked", grows)
+    monkeypatch.setattr(mcap_reader, "_unpacked", grows)
     drive = read(path)
     assert drive.ticks.tobytes() == once.ticks.tobytes()
     assert drive.unreadable == once.unreadable == ()
@@ -192,14 +204,14 @@ def test_a_file_that_shrinks_while_it_is_read_gives_what_is_left(whole, tmp_path
     content = whole[0].read_bytes()
     path = tmp_path / "shrinks.mcap"
     path.write_bytes(content)
-    unpacked = walk._unpacked
+    unpacked = mcap_reader._unpacked
 
     def shrinks(data):
         with path.open("r+b") as file:
             file.truncate(len(content) // 2)
         return unpacked(data)
 
-    monkeypatch.setattr(walk, "_unpacked", shrinks)
+    monkeypatch.setattr(mcap_reader, "_unpacked", shrinks)
     drive = read(path)
     assert is_part_of(drive.ticks, whole[2])
     assert drive.unreadable

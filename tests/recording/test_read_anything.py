@@ -14,10 +14,10 @@ import motioncue
 from motioncue.cli import cli
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording import packages as recorded_packages
-from motioncue.recording.read import read_motion, read_packages, sample_recording
+from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.recorder import Recorder
-from motioncue.recording.topics import Package
-from motioncue.recording.write import RecordingWriter
+from motioncue.recording.recording import read_motion, read_packages, sample_recording
+from motioncue.recording.schema import Package
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.simulators import SIMULATORS, drive_packages
 

@@ -11,8 +11,8 @@ from helpers import eventually
 from recorder_rig import SETTINGS, Disk, Loop, errors, indices
 
 from motioncue.profile.profile import Record
+from motioncue.recording import mcap_writer
 from motioncue.recording import recorder as recording
-from motioncue.recording import write
 from motioncue.recording.recorder import Recorder
 
 
@@ -28,7 +28,7 @@ class Descriptors:
 
     def __init__(self, monkeypatch):
         self.left, self.asked = True, 0
-        opens = write.Path.open
+        opens = mcap_writer.Path.open
 
         def opened(path, mode):
             self.asked += 1
@@ -36,7 +36,7 @@ class Descriptors:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             return opens(path, mode)
 
-        monkeypatch.setattr(write.Path, "open", opened)
+        monkeypatch.setattr(mcap_writer.Path, "open", opened)
 
 
 def warnings(caplog):
@@ -44,7 +44,9 @@ def warnings(caplog):
 
 
 def test_a_disk_that_has_room_again_gets_another_file_and_what_was_lost_is_said(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(write.Path, "open", lambda path, mode: io.BufferedWriter(Disk(path, mode.replace("b", ""))))
+    monkeypatch.setattr(
+        mcap_writer.Path, "open", lambda path, mode: io.BufferedWriter(Disk(path, mode.replace("b", "")))
+    )
     free = SimpleNamespace(free=0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
     loop = Loop()

@@ -17,10 +17,10 @@ from motioncue.core.channels import TICK_DTYPE
 from motioncue.core.threads import KINDS, RecordRing
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
+from motioncue.recording import mcap_writer
 from motioncue.recording import recorder as recording
-from motioncue.recording import write
-from motioncue.recording.load import read
 from motioncue.recording.recorder import RING_BYTES, Recorder
+from motioncue.recording.recording import read
 
 SAYS_AGAIN = "the run goes on and records again as soon as it can"
 
@@ -51,7 +51,9 @@ def library_indices(path, reader=NonSeekingReader):
 
 
 def test_a_full_disk_costs_what_was_not_flushed_and_is_said_once(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(write.Path, "open", lambda path, mode: io.BufferedWriter(Disk(path, mode.replace("b", ""))))
+    monkeypatch.setattr(
+        mcap_writer.Path, "open", lambda path, mode: io.BufferedWriter(Disk(path, mode.replace("b", "")))
+    )
     loop = Loop()
     with Recorder(tmp_path / "drive.mcap", [loop.ring], SETTINGS) as recorder:
         loop.until(lambda: errors(caplog))
@@ -109,7 +111,7 @@ def test_whatever_goes_wrong_in_the_writer_is_said_and_ends_nothing_else(tmp_pat
     loop = Loop()
     with Recorder(tmp_path / "drive.mcap", [loop.ring], SETTINGS) as recorder:
         loop.until(lambda: recorder.counts()["ticks"])
-        monkeypatch.setattr(write.RecordingWriter, "ticks", fails)
+        monkeypatch.setattr(mcap_writer.RecordingWriter, "ticks", fails)
         loop.until(lambda: errors(caplog))
         loop.until(lambda: recorder.counts()["lost"] > 100)
     assert errors(caplog) == [f"recording: packing failed; {SAYS_AGAIN}"]
@@ -127,9 +129,11 @@ def test_a_disk_that_is_full_from_the_beginning_is_refused():
 
 def test_a_refused_recording_leaves_no_file_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(Disk, "room", 100)
-    monkeypatch.setattr(write.Path, "open", lambda path, mode: io.BufferedWriter(Disk(path, mode.replace("b", ""))))
+    monkeypatch.setattr(
+        mcap_writer.Path, "open", lambda path, mode: io.BufferedWriter(Disk(path, mode.replace("b", "")))
+    )
     with pytest.raises(ConfigError, match="cannot be written: No space left"):
-        write.RecordingWriter(tmp_path / "drive.mcap")
+        mcap_writer.RecordingWriter(tmp_path / "drive.mcap")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,7 +152,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_
     tmp_path.chmod(0o555)
     if os.geteuid() == 0:  # root may do anything, so fake the refusal
         denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        monkeypatch.setattr(write.Path, "open", lambda *_: (_ for _ in ()).throw(denied))
+        monkeypatch.setattr(mcap_writer.Path, "open", lambda *_: (_ for _ in ()).throw(denied))
         monkeypatch.setattr(recording.os, "access", lambda *_: False)
     with (
         pytest.raises(ConfigError, match=r"drive\.mcap'.*(Permission denied|cannot be written to)"),
@@ -162,7 +166,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_
 def test_a_disk_that_stalls_for_ten_seconds_loses_nothing(tmp_path, monkeypatch, rate_hz):
     """While a flush hangs, the rings take ten seconds of ticks, and of packages of 2 kB at 400 Hz."""
     asked, goes_on = threading.Event(), threading.Event()
-    flush = write.RecordingWriter.flush
+    flush = mcap_writer.RecordingWriter.flush
 
     def hangs(writer):
         asked.set()
@@ -171,7 +175,7 @@ def test_a_disk_that_stalls_for_ten_seconds_loses_nothing(tmp_path, monkeypatch,
 
     loop, source = Loop(rate_hz), RecordRing(RING_BYTES)
     with Recorder(tmp_path / "drive.mcap", [source, loop.ring], SETTINGS) as recorder:
-        monkeypatch.setattr(write.RecordingWriter, "flush", hangs)
+        monkeypatch.setattr(mcap_writer.RecordingWriter, "flush", hangs)
         assert asked.wait(60)
         packages = sum(source.write(KINDS["package"], n, bytes(2000)) for n in range(4000))
         loop.tick(round(10 * rate_hz))
@@ -351,7 +355,7 @@ def test_last_seconds_that_never_could_be_written_are_lost_once(flight, tmp_path
 def test_last_seconds_of_which_a_disk_took_a_part_are_counted_when_they_are_written_whole(flight, monkeypatch):
     recorder, _, run = flight
     run(5)
-    ticks = write.RecordingWriter.ticks
+    ticks = mcap_writer.RecordingWriter.ticks
 
     def full(writer, rows):
         if rows["index"][0] >= 300:
@@ -359,7 +363,7 @@ def test_last_seconds_of_which_a_disk_took_a_part_are_counted_when_they_are_writ
         ticks(writer, rows)
 
     with monkeypatch.context() as patched:
-        patched.setattr(write.RecordingWriter, "ticks", full)
+        patched.setattr(mcap_writer.RecordingWriter, "ticks", full)
         recorder._dump()
     assert (recorder.counts()["lost"], recorder.counts()["ticks"]) == (0, 0)
     recorder._dump()
@@ -371,14 +375,14 @@ def test_rings_are_emptied_while_the_last_seconds_are_written(flight, monkeypatc
     """An hour takes longer to write than the rings hold."""
     recorder, loop, run = flight
     run(10)
-    ticks = write.RecordingWriter.ticks
+    ticks = mcap_writer.RecordingWriter.ticks
 
     def slow(writer, rows):
         ticks(writer, rows)
         recording.time.now += 1.0
         loop.tick(1000)
 
-    monkeypatch.setattr(write.RecordingWriter, "ticks", slow)
+    monkeypatch.setattr(mcap_writer.RecordingWriter, "ticks", slow)
     recorder._dump()
     assert recorder.counts()["lost"] == 0
     assert indices(recorder.paths[0]) == list(range(1000))

@@ -13,7 +13,7 @@ from motioncue.bridge.bridge import KINDS
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.engine.replay import START_NS, replay
 from motioncue.errors import ConfigError, PacketError
-from motioncue.recording.read import at_ticks, read_motion, read_packages
+from motioncue.recording.recording import at_ticks, read_motion, read_packages
 from motioncue.sources.city_car_driving.packets import FRAME
 
 PERIOD = 3_000_030

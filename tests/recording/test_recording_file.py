@@ -13,10 +13,10 @@ from mcap_ros2.decoder import DecoderFactory
 
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError, PacketError
-from motioncue.recording.load import read
-from motioncue.recording.topics import Event, Package
-from motioncue.recording.walk import LARGEST_CHUNK, MAGIC
-from motioncue.recording.write import RecordingWriter
+from motioncue.recording.mcap_reader import LARGEST_CHUNK, MAGIC
+from motioncue.recording.mcap_writer import RecordingWriter
+from motioncue.recording.recording import read
+from motioncue.recording.schema import Event, Package
 
 SECONDS = 5
 

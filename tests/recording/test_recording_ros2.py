@@ -8,9 +8,8 @@ from mcap.writer import Writer as Plain
 from mcap_ros2.writer import Writer
 
 from motioncue.errors import PacketError
-from motioncue.recording.cdr import Layout
-from motioncue.recording.load import read
-from motioncue.recording.ros2 import DEFINITIONS, WANTED
+from motioncue.recording.recording import read
+from motioncue.recording.ros2 import DEFINITIONS, WANTED, Layout
 
 HEADER = """================================================================================
 MSG: std_msgs/Header

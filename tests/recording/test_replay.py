@@ -22,13 +22,12 @@ from motioncue.engine.replay import first_difference, keep, missing_ticks, piece
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import Record
 from motioncue.recording import recorder as recording
-from motioncue.recording.load import read
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.recorder import Recorder
-from motioncue.recording.write import RecordingWriter
+from motioncue.recording.recording import read, read_packages, sample_recording
 from motioncue.safety.supervisor import State
 from motioncue.sources.city_car_driving.packets import FRAME
-from motioncue.virtual.offline import ride
+from motioncue.virtual.simulated_run import ride
 from motioncue.virtual.simulators import drive_packages
 
 PERIOD_NS = 3_000_030

@@ -5,7 +5,7 @@ from helpers import eventually
 
 import motioncue
 from motioncue.cli.watch import EngineView
-from motioncue.profile.bounds import FAR, bounds_in_force, bounds_off
+from motioncue.profile.explain import FAR, bounds_in_force, bounds_off
 from motioncue.profile.profile import builtin_profiles, overridden
 from motioncue.safety.settings import Limits
 

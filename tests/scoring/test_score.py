@@ -15,12 +15,12 @@ from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
-from motioncue.recording.read import sample_recording
+from motioncue.recording.recording import sample_recording
 from motioncue.scoring import quality
 from motioncue.scoring import score as module
 from motioncue.scoring.scene import Scene
 from motioncue.scoring.senses import SENSES
-from motioncue.virtual.offline import drive_motion
+from motioncue.virtual.simulated_run import drive_motion
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 PLATFORMS = ("box-small", "hexapod-cranks", "hexapod-dim", "posts-3", "posts-4", "seat-2")

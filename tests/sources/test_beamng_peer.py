@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 from helpers import Sink, eventually, free_port
 
-from motioncue.drive.car import drive
+from motioncue.drive.car import angles_and_rates, drive
 from motioncue.drive.courses import course
-from motioncue.drive.listener import DatagramListener
-from motioncue.drive.rotations import angles_and_rates
+from motioncue.drive.peers import DatagramListener
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError, PacketError
 from motioncue.output import dk
-from motioncue.recording.read import read_motion
+from motioncue.recording.recording import read_motion
 from motioncue.sources.beamng.packets import GAUGES, MOTION
 from motioncue.sources.beamng.twin import Simulator, driven, encode_states
 from motioncue.virtual.installation import Installation
-from motioncue.virtual.offline import ride
+from motioncue.virtual.simulated_run import ride
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 recorded = partial(recorded_packages, "beamng")

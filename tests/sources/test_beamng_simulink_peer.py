@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 from helpers import eventually, free_port
 
-from motioncue.drive.packages import Paced
+from motioncue.drive.peers import Paced
 from motioncue.engine.reception import Reception
 from motioncue.errors import EndpointError, PacketError
-from motioncue.recording.read import read_motion
+from motioncue.recording.recording import read_motion
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.beamng_simulink.packets import CONTROL, STATE, Options
 from motioncue.sources.beamng_simulink.twin import PHYSICS_STEPS, Simulator, driven

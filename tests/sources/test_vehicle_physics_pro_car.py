@@ -9,7 +9,7 @@ from test_vehicle_physics_pro import intake
 from test_virtual_peers import SINGLE, SOURCES, truth
 
 from motioncue.drive.car import DRIVES, drive
-from motioncue.drive.trouble import EVENTS, REFUSALS
+from motioncue.drive.courses import EVENTS, REFUSALS
 from motioncue.errors import ConfigError
 from motioncue.sources.vehicle_physics_pro import packets as vpp
 from motioncue.sources.vehicle_physics_pro.twin import driven, encode_states

@@ -10,7 +10,7 @@ import sys
 from kept_drives import FOLDER, MAKINGS, keep_drive, path_of, record
 
 from motioncue.engine.replay import repeat
-from motioncue.recording.load import read
+from motioncue.recording.recording import read
 from motioncue.scoring.changes import TOLERANCE, changes
 
 

@@ -25,7 +25,7 @@ import motioncue
 from motioncue.core.clock import MonotonicClock
 from motioncue.engine.receiver import StreamReceiver
 from motioncue.errors import EndpointError
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.stream import Listener

@@ -12,10 +12,10 @@ from motioncue.cli import cli
 from motioncue.core.clock import FakeClock
 from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import MotioncueError
-from motioncue.recording import walk
-from motioncue.recording.topics import Event, Package
-from motioncue.recording.walk import MAGIC
-from motioncue.recording.write import RecordingWriter
+from motioncue.recording import mcap_reader
+from motioncue.recording.mcap_reader import MAGIC
+from motioncue.recording.mcap_writer import RecordingWriter
+from motioncue.recording.schema import Event, Package
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 PROFILE = motioncue.load_profile("beamng-dk")
@@ -101,7 +101,7 @@ def chunks_of(content):
     place, found = len(MAGIC), []
     while place < len(content) - len(MAGIC):
         opcode, length = struct.unpack_from("<BQ", content, place)
-        if opcode == walk.CHUNK:
+        if opcode == mcap_reader.CHUNK:
             found.append((place, 9 + length))
         place += 9 + length
     return found

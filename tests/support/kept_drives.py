@@ -11,7 +11,7 @@ from motioncue.core.clock import FakeClock
 from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.replay import START_NS, keep
 from motioncue.profile.profile import Record
-from motioncue.recording.load import read
+from motioncue.recording.recording import read
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 

@@ -9,8 +9,8 @@ from helpers import eventually
 
 from motioncue.core.channels import TICK_DTYPE
 from motioncue.core.threads import KINDS, RecordRing
-from motioncue.recording.load import read
 from motioncue.recording.recorder import tick_ring_bytes
+from motioncue.recording.recording import read
 
 SETTINGS = {"source": {"system": "beamng"}}
 

@@ -11,7 +11,7 @@ import motioncue
 from motioncue.core.clock import FakeClock
 from motioncue.drive.car import STATE_DTYPE, drive
 from motioncue.engine.pipeline import Pipeline
-from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.safety.supervisor import TABLE, State
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.city_car_driving.twin import INIT_PACKAGE, encode_states

@@ -15,8 +15,8 @@ from tune_helpers import SLOW, driven, profile
 import motioncue
 from motioncue.cueing.predictive import solver
 from motioncue.cueing.settings import ALGORITHMS
-from motioncue.profile.nested import flat, parsed
 from motioncue.profile.profile import profile_text
+from motioncue.profile.tables import flat, parsed
 from motioncue.scoring import score as module
 from motioncue.tuning.search import Bounds
 from motioncue.tuning.tune import tune, tuned_text, written_out

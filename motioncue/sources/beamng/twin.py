@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import course
-from motioncue.drive.packages import DatagramSimulator, Paced
-from motioncue.drive.rotations import angles_and_rates, body_axes
+from motioncue.drive.peers import DatagramSimulator, Paced
 from motioncue.sources.beamng.packets import GAUGES, MOTION, identify
 
 __all__ = ["RATE_HZ", "Simulator", "driven", "encode_states", "recorded"]

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import course
-from motioncue.drive.packages import LATE_S, Paced, untold
-from motioncue.drive.rotations import angles_and_rates, body_axes
+from motioncue.drive.peers import LATE_S, Paced, untold
 from motioncue.errors import PacketError
 from motioncue.sources.beamng_simulink.packets import CONTROL, REPLY_PORT, STATE, WHEELS, Options
 from motioncue.transports.endpoint import parse_endpoint

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.drive.car import product
 from motioncue.drive.courses import course
-from motioncue.drive.packages import Paced, untold
-from motioncue.drive.rotations import product
+from motioncue.drive.peers import Paced, untold
 from motioncue.errors import EndpointError, PacketError
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.endpoint import parse_endpoint

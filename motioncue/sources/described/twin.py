@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
+from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import course
-from motioncue.drive.packages import DatagramSimulator, Paced
-from motioncue.drive.rotations import angles_and_rates, body_axes
+from motioncue.drive.peers import DatagramSimulator, Paced
 from motioncue.errors import ConfigError
 from motioncue.sources.described.channels import CAR, CHANNELS, UNITS, WORLD, directions
 from motioncue.sources.described.source import DescribedSource

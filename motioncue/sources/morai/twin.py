@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
+from motioncue.drive.car import angles_and_rates, body_axes, product
 from motioncue.drive.courses import course
-from motioncue.drive.listener import DatagramListener
-from motioncue.drive.packages import DatagramSimulator, Paced
-from motioncue.drive.rotations import angles_and_rates, body_axes, product
+from motioncue.drive.peers import DatagramListener, DatagramSimulator, Paced
 from motioncue.sources.morai import packets as protocol
 from motioncue.sources.morai.messages import (
     COLLISION_DATA,

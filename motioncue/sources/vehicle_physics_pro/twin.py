@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from motioncue.drive.car import GEARS
+from motioncue.drive.car import GEARS, body_axes
 from motioncue.drive.courses import course
-from motioncue.drive.packages import DatagramSimulator, Paced
-from motioncue.drive.rotations import body_axes
+from motioncue.drive.peers import DatagramSimulator, Paced
 from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, GEAR_MODES, Sdk, to_raw
 from motioncue.sources.vehicle_physics_pro.packets import SIZE, STATES, blank, identify
 

@@ -15,7 +15,8 @@ from mcap.writer import CompressionType, Writer
 
 from motioncue._version import __version__
 from motioncue.errors import ConfigError
-from motioncue.recording.topics import (
+from motioncue.recording.atomic_file import numbered
+from motioncue.recording.schema import (
     EVENT,
     FRAME,
     HEADER,
@@ -30,7 +31,6 @@ from motioncue.recording.topics import (
     encode_package,
     encode_settings,
 )
-from motioncue.recording.whole import numbered
 
 __all__ = ["RecordingWriter"]
 

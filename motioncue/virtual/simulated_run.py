@@ -1,4 +1,9 @@
-"""A virtual drive through the whole engine on a clock that takes no time."""
+"""A virtual drive through the whole engine on a clock that takes no time; the standard drives.
+
+Against the standard drives a profile's algorithm and its platform are measured at load: they are drives of the virtual
+car, kept in ``data/standard_drives.bin`` so that loading a profile computes no car.  ``python -m
+motioncue.virtual.simulated_run`` writes the file again.
+"""
 
 import itertools
 from pathlib import Path
@@ -8,21 +13,23 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import sources
+from motioncue import data, sources
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.core.clock import FakeClock
+from motioncue.drive.car import angles_and_rates, body_axes, drive
 from motioncue.engine.assembly import load_profile
+from motioncue.engine.fitting import CHANNELS_KEPT, DRIVES, KEPT_HZ, KEPT_TYPE
 from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.replay import Heard, keep
 from motioncue.frames.settings import UNWATCHED
 from motioncue.profile.profile import Profile
-from motioncue.recording.feed import Timed, feed
-from motioncue.recording.load import Drive
-from motioncue.recording.messages import Settings
+from motioncue.recording.mcap_reader import Settings
+from motioncue.recording.packages import Timed, feed
 from motioncue.recording.recorder import Batch
+from motioncue.recording.recording import Drive
 from motioncue.virtual.simulators import drive_packages
 
-__all__ = ["Ride", "drive_motion", "ride"]
+__all__ = ["Ride", "drive_motion", "ride", "standard_drive"]
 
 START_NS = 1_000_000_000
 
@@ -129,3 +136,31 @@ def ride(
     motion = np.concatenate(said)
     newest = np.searchsorted(motion["time"], ticks["deadline"], side="right") - 1
     return Ride((ticks["deadline"] - motion["time"][1]) * 1e-9, ticks, motion[newest], pipeline.stats())
+
+
+def standard_drive(name: str, rate_hz: float = KEPT_HZ) -> npt.NDArray[np.float64]:
+    """Return what a passenger's body does on a standard drive.
+
+    Parameters
+    ----------
+    name : str
+        One of `motioncue.drive.car.DRIVES`.
+    rate_hz : float
+        Rows per second [Hz].
+
+    Returns
+    -------
+    ndarray of float64, shape (n, 8)
+        The channels of `motioncue.engine.fitting.CHANNELS_KEPT`.
+    """
+    states = drive(name, rate_hz)
+    acceleration, rates = body_axes(states, "acceleration"), body_axes(states, "angular_velocity")
+    roll, pitch, _ = angles_and_rates(states)[0]
+    columns = (acceleration[:, 0], acceleration[:, 1], -acceleration[:, 2], roll, pitch, *rates.T)
+    assert len(columns) == len(CHANNELS_KEPT)
+    return np.stack(columns, axis=1)
+
+
+if __name__ == "__main__":
+    rows = np.concatenate([standard_drive(name) for name in DRIVES])
+    (Path(data.__file__).parent / "standard_drives.bin").write_bytes(rows.astype(KEPT_TYPE).tobytes())

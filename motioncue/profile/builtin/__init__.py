@@ -1,1 +1,0 @@
-"""The built-in profiles, one TOML file each."""

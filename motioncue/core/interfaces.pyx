@@ -1,4 +1,4 @@
-"""The bases of cueing algorithms and of the stages behind them, and the loops over lanes that this processor runs."""
+"""Bases of cueing algorithms and of the stages behind them; the loops over lanes for this processor."""
 
 from libc.string cimport memset
 

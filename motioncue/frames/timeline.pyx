@@ -1,6 +1,7 @@
 """Placement of frames on the local clock; see the declarations."""
 
 from libc.stdint cimport int64_t
+from libc.math cimport fabs
 from libc.string cimport memset
 
 __all__: list[str] = []
@@ -85,12 +86,14 @@ cdef void follow_pace(Timeline* t, int64_t arrival) noexcept nogil:
     t.counted += 1
 
 
-cdef void take_pace(Timeline* t, int64_t now) noexcept nogil:
+cdef void take_pace(Timeline* t, int64_t now, double told) noexcept nogil:
     """Take the simulator's own interval for the pace, as long as it is told: arrivals after a stall are no pace."""
     cdef int i
     for i in range(WINDOWS):
         t.paces[i] = t.place.interval
-    t.windows = WINDOWS
+    # Until the interval has come near to what is told, nobody knows the pace: a first bunch had another one.
+    if 4.0 * fabs(told - t.place.interval) <= t.place.interval:
+        t.windows = WINDOWS
     t.usual = t.place.interval
     t.window = now
     t.counted = 0
@@ -181,7 +184,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         p.told += told
         t.late = lateness(t, arrival, told)
         follow_interval(t, 1e-9 * told)
-        take_pace(t, now)
+        take_pace(t, now, 1e-9 * told)
     else:                   # no time of its own, or one that runs at another speed
         follow_pace(t, arrival)
         waited = in_debt(t, arrival)

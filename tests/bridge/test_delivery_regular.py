@@ -113,8 +113,7 @@ def late_by(run, drive, delivery):
 def check(run, name, source, bridge):
     """Assert that the cue makes no larger step than the drive, and return the largest, over the bound."""
     found = worst(run, name, bridge)
-    # The drive's largest slope is learned from its frames, which over-read a bend by up to a hundredth.
-    assert found.step <= (2.0 if source in UNSURE else 1.01), found
+    assert found.step <= (2.0 if source in UNSURE else 1.0), found
     return found.step
 
 

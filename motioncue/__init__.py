@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from motioncue.engine.assembly import actuate, cue, load_profile
     from motioncue.engine.embedding import Rigs, bind, relay
     from motioncue.engine.engine import Engine
-    from motioncue.engine.platform import platform
     from motioncue.frames.body import body_motion
+    from motioncue.profile.platform import platform
     from motioncue.profile.profile import Profile
     from motioncue.recording.recording import read
     from motioncue.scoring.omct import omct
@@ -77,7 +77,7 @@ _LATER = {
     "cue": "motioncue.engine.assembly",
     "load_profile": "motioncue.engine.assembly",
     "omct": "motioncue.scoring.omct",
-    "platform": "motioncue.engine.platform",
+    "platform": "motioncue.profile.platform",
     "preview": "motioncue.cueing.preview",
     "read": "motioncue.recording.recording",
     "relay": "motioncue.engine.embedding",

@@ -37,8 +37,7 @@ from motioncue.cli.terminal import (
 )
 from motioncue.core.threads import RecordRing
 from motioncue.drive.peers import DatagramListener
-from motioncue.engine.listener import Listener
-from motioncue.engine.reception import check_endpoints
+from motioncue.engine.reception import Listener, check_endpoints
 from motioncue.recording.recorder import RING_BYTES
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.view.model import values_of

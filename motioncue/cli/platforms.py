@@ -10,11 +10,11 @@ from motioncue.cli.common import echo, json_option, print_json, report_option, w
 from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import check_pose, load_profile
 from motioncue.engine.fitting import Fit, fit
-from motioncue.engine.platform import platform as platform_of
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.platforms.settings import platform_presets, platform_text
 from motioncue.platforms.singular import SINGULAR
+from motioncue.profile.platform import platform as platform_of
 from motioncue.scoring.reports import platform_report
 
 __all__ = ["command"]

@@ -16,7 +16,6 @@ from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.fitting import designed, gains_for
 from motioncue.engine.leaving import check_leaving, leaving_of
-from motioncue.engine.platform import platform_table
 from motioncue.engine.reception import check_endpoints
 from motioncue.engine.retune import Settings
 from motioncue.errors import ConfigError, not_among
@@ -27,6 +26,7 @@ from motioncue.output.check_in import check_exchanges
 from motioncue.platforms import build as platforms
 from motioncue.platforms.settings import Platform
 from motioncue.profile.explain import explain, shown
+from motioncue.profile.platform import platform_table
 from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, profile_text
 from motioncue.safety.limiter import CueLimits, OutputLimits
 from motioncue.transports.endpoint import Endpoint, parse_endpoint

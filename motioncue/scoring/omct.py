@@ -12,11 +12,11 @@ import numpy.typing as npt
 from motioncue import cueing
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.engine.assembly import check_pose, cue, load_profile_on, period_ns_of
-from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, Built, build
 from motioncue.platforms.servo import Servos
 from motioncue.platforms.settings import Platform
+from motioncue.profile.platform import platform_table
 from motioncue.profile.profile import Profile
 from motioncue.scoring.response import fundamental
 from motioncue.scoring.scene import sent

@@ -12,11 +12,11 @@ from motioncue.core.channels import MOTION_DTYPE
 from motioncue.cueing.preview import preview as known
 from motioncue.cueing.settings import Cueing
 from motioncue.engine.assembly import check_pose, cue, limits_of_output, load_profile_on, period_ns_of
-from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
 from motioncue.output.actuation import OutputChain
 from motioncue.platforms.build import CHANNELS, Built, build, ranges, stage_of
 from motioncue.platforms.settings import Platform
+from motioncue.profile.platform import platform_table
 from motioncue.profile.profile import Profile
 from motioncue.recording.recording import at_ticks
 from motioncue.safety.limiter import OutputLimits

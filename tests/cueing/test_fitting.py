@@ -25,8 +25,8 @@ from motioncue.engine.fitting import (
     standard_motion,
     unlimited,
 )
-from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
+from motioncue.profile.platform import platform_table
 from motioncue.profile.profile import overridden, parse_profile
 from motioncue.virtual.simulated_run import ride, standard_drive
 

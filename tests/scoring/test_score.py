@@ -12,9 +12,9 @@ pytest.importorskip("platformdirs")
 
 import motioncue
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
-from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
+from motioncue.profile.platform import platform_table
 from motioncue.recording.recording import sample_recording
 from motioncue.scoring import quality
 from motioncue.scoring import score as module

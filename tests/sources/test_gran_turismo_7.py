@@ -11,8 +11,7 @@ from helpers import free_port, truth
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.drive.car import drive
 from motioncue.engine.assembly import load_profile
-from motioncue.engine.listener import Listener
-from motioncue.engine.reception import Reception
+from motioncue.engine.reception import Listener, Reception
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.sources import DescribedSource, system_of

@@ -249,6 +249,19 @@ def test_an_algorithm_that_gives_no_number_ends_in_a_fault_and_not_in_a_jolt():
     assert all(np.isfinite(cue[name]).all() for name in MOVERS)
 
 
+@pytest.mark.parametrize("channel", MOVERS)
+def test_no_channel_is_sent_without_a_number(probe, channel):
+    """Neither an acceleration nor a displacement: a pose that is no number would throw the actuators."""
+    rig = LooseRig("limits=none", profile="ccd-dk").drive(2.0)
+    broken = probe.Broken(motioncue.CUE_DTYPE.names.index(channel), 100)
+    rig.emitter.retune(Settings(broken, period_ns=3_000_030, hold_s=HOLD_S, fade_s=FADE_S))
+    rig.drive(1.0)
+    assert rig.emitter.state == "FAULT"
+    assert rig.emitter.counts()["not_finite"] == 1
+    cue = rig.emitter.trace["cue"]
+    assert [name for name in MOVERS if not np.isfinite(cue[name]).all()] == []
+
+
 # ---- the supervisor's and the receiver's -----------------------------------------------------------------------------
 
 

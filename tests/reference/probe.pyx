@@ -1,9 +1,11 @@
 """The kernels' C interface as an outside extension sees it; the tests build it in a folder of their own."""
 
+from libc.math cimport NAN
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from motioncue.bridge.join cimport AXES, Join, JoinTick, join_grow, join_step
+from motioncue.core.interfaces cimport Algorithm
 from motioncue.core.threads cimport (
     EVENTS, Event, Events, Histogram, bin_of, event_read, event_write, mc_load_acquire, mc_store_release, quantile,
     record,
@@ -411,3 +413,26 @@ cdef class Legs(Stage):
         for i in range(6):
             self.factors[i] = factors[i]
         self.calls = StageCalls(legs_step, NULL, NULL, &self.factors[0], NULL, NULL)
+
+
+cdef void break_channel(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
+    cdef int64_t* s = <int64_t*>state
+    memset(cue, 0, sizeof(Cue))
+    s[0] += 1
+    if s[0] > s[2]:
+        (<double*>cue)[s[1]] = NAN
+
+
+cdef void mend_channel(void* state) noexcept nogil:
+    (<int64_t*>state)[0] = 0
+
+
+cdef class Broken(Algorithm):
+    """Leave every channel at 0, but one of them is no number from some tick after a reset on."""
+
+    cdef int64_t place[3]
+
+    def __init__(self, int channel, int after):
+        self.place[0], self.place[1], self.place[2] = 0, channel, after
+        self.calls.step, self.calls.reset = break_channel, mend_channel
+        self.calls.state, self.calls.state_bytes = &self.place[0], sizeof(self.place)

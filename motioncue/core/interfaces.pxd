@@ -8,8 +8,9 @@ channels, once a tick.
 """
 
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
 
-from motioncue.core.records cimport Actuation, Cue, Motion
+from motioncue.core.records cimport CHANNELS, Actuation, Cue, Motion
 from motioncue.core.rotation cimport Turn
 
 
@@ -54,6 +55,12 @@ ctypedef struct Lanes:      # optional form of `step` for several rigs side by s
     int coeffs_count        # doubles in the coefficients, which hold nothing else
     int state_count         # doubles in the state, which holds nothing else
     run_function tick       # one tick of n rigs; coefficients and states come in blocks of `lanes` rigs
+
+
+cdef inline void step_algorithm(const Calls* a, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
+    """Fill a cue, but for its time; a channel that the algorithm leaves unwritten is neutral, not what stood there."""
+    memset(cue, 0, CHANNELS * sizeof(double))
+    a.step(a.state, coeffs, motion, cue)
 
 
 cdef inline bint continues(const Calls* a, const Calls* b) noexcept nogil:

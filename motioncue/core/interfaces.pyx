@@ -82,7 +82,7 @@ cdef class Algorithm:
         if motion.shape[0] != 1 or cue.shape[0] != 1:
             raise ValueError(f"step: found shapes ({motion.shape[0]},) and ({cue.shape[0]},), allowed is (1,)")
         cdef uint64_t fpu = mc_flush_denormals()
-        self.calls.step(self.calls.state, self.calls.coeffs, &motion[0], &cue[0])
+        step_algorithm(&self.calls, self.calls.coeffs, &motion[0], &cue[0])
         mc_restore_fpu(fpu)
         cue[0].time = motion[0].time
 
@@ -140,7 +140,7 @@ cdef class Algorithm:
                 for i in range(n):
                     if sees:
                         self.calls.look(self.calls.state, self.calls.coeffs, &seen[i, 0])
-                    self.calls.step(self.calls.state, self.calls.coeffs, &motion[i], &cue[i])
+                    step_algorithm(&self.calls, self.calls.coeffs, &motion[i], &cue[i])
                     cue[i].time = motion[i].time
             mc_restore_fpu(fpu)
         return out

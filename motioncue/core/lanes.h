@@ -43,6 +43,7 @@ INLINE void NAME(ticks)(
         for (int i = 2 * LANES; i < 3 * LANES; i++) mc_fetch(motion + i * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
         if (!whole) memcpy(some, motion, (size_t)n * MC_MOTION_SIZE * sizeof *motion);
         NAME(read)(whole ? motion : some, in);
+        for (int i = 0; i < MC_CUE_SIZE; i++) out[i] = ALL(0.0); /* what is left unwritten is neutral */
         step(w, s, in, out);
         NAME(write)(whole ? motion : some, out, whole ? cue : made);
         if (!whole) memcpy(cue, made, (size_t)n * MC_CUE_SIZE * sizeof *cue);

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memset
 
-from motioncue.core.interfaces cimport Algorithm, Beside, Stage, mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport Algorithm, Beside, Stage, mc_flush_denormals, mc_restore_fpu, step_algorithm
 from motioncue.core.records cimport Actuation
 from motioncue.core.threads cimport mc_count
 from motioncue.output.actuation cimport OutputChain, chain_reset
@@ -355,7 +355,7 @@ cdef class Batch:
                 group.lanes.tick(group.states, group.coeffs, &motion[group.first], &cue[group.first], group.count)
                 continue
             for i in range(group.first, group.first + group.count):
-                self.calls[i].step(self.calls[i].state, self.calls[i].coeffs, &motion[i], &cue[i])
+                step_algorithm(&self.calls[i], self.calls[i].coeffs, &motion[i], &cue[i])
                 cue[i].time = motion[i].time
         row_step(&self.limiting, <double*>cue, CUE)
 

@@ -10,7 +10,7 @@ changed.  An algorithm that eases its own settings goes on alone instead.
 
 from libc.stdint cimport int64_t, uintptr_t
 
-from motioncue.core.interfaces cimport Algorithm, Calls
+from motioncue.core.interfaces cimport Algorithm, Calls, step_algorithm
 from motioncue.core.records cimport CHANNELS, Actuation, Cue, Motion
 from motioncue.core.threads cimport mc_load
 from motioncue.output.actuation cimport Chain, actuate
@@ -69,7 +69,7 @@ cdef inline void cueing_take(CueingState* c) noexcept nogil:
 
 cdef inline void cueing_run(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
     """Fill `cue` with the algorithm's cue for this motion, in a fade with a share of that of before."""
-    c.now.algorithm.step(c.now.algorithm.state, c.now.coeffs, motion, cue)
+    step_algorithm(&c.now.algorithm, c.now.coeffs, motion, cue)
     if c.busy:
         cueing_beside(c, motion, cue)
 

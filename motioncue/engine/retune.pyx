@@ -4,7 +4,7 @@ from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
-from motioncue.core.interfaces cimport continues
+from motioncue.core.interfaces cimport continues, step_algorithm
 from motioncue.core.blend cimport smooth
 from motioncue.core.records cimport CHANNELS, ROLL, YAW
 from motioncue.core.threads cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
@@ -53,7 +53,7 @@ cdef void cueing_beside(CueingState* c, const Motion* motion, Cue* cue) noexcept
             return
     elif c.position >= 1.0:
         return
-    other.algorithm.step(other.algorithm.state, other.coeffs, motion, &beside)
+    step_algorithm(&other.algorithm, other.coeffs, motion, &beside)
     if c.overlap:
         for i in range(CHANNELS):       # an absent channel is NaN and has no difference
             apart = (<double*>&beside)[i] - channels[i]

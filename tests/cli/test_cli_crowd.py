@@ -9,7 +9,7 @@ import socket
 import threading
 
 import pytest
-from helpers import eventually, free_port
+from helpers import eventually, free_port, nowhere
 from programs import Feeder, Program
 
 from motioncue.recording.recording import read
@@ -82,7 +82,7 @@ def few_descriptors():
 
 def run(port, url, folder):
     """Return a run with few descriptors, a page, and a recording that begins another file each second."""
-    sets = ["source.endpoint=" + url, f"output.motion=udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"]
+    sets = ["source.endpoint=" + url, f"output.motion={nowhere()}", f"output.gauges={nowhere()}"]
     sets += ["supervisor.fade_s=0.1", f"record.file={folder}/drive.mcap", "record.roll_s=1"]
     options = [part for each in sets for part in ("--set", each)]
     return Program("run", "--view", str(port), "--json", *options, preexec_fn=few_descriptors)

@@ -262,6 +262,17 @@ def test_no_channel_is_sent_without_a_number(probe, channel):
     assert [name for name in MOVERS if not np.isfinite(cue[name]).all()] == []
 
 
+def test_a_channel_left_unwritten_is_neutral(probe):
+    """In a run, in a loop of one's own, offline: not what stood there before."""
+    rig = LooseRig("limits=none", profile="ccd-dk").drive(2.0)
+    rig.emitter.retune(Settings(probe.Sparse(), period_ns=3_000_030, hold_s=HOLD_S, fade_s=FADE_S))
+    rig.drive(3.0)
+    offline = np.ones(4, motioncue.CUE_DTYPE)
+    probe.Sparse().process(np.zeros(4, motioncue.MOTION_DTYPE), offline)
+    for sent in (rig.emitter.trace["cue"][-100:], offline):
+        assert [name for name in MOVERS if name != "surge" and sent[name].any()] == []
+
+
 # ---- the supervisor's and the receiver's -----------------------------------------------------------------------------
 
 

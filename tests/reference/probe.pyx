@@ -427,6 +427,20 @@ cdef void mend_channel(void* state) noexcept nogil:
     (<int64_t*>state)[0] = 0
 
 
+cdef void write_surge(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
+    cue.surge = motion.surge
+
+
+cdef class Sparse(Algorithm):
+    """Write surge, and leave every other channel as it is."""
+
+    cdef int64_t place
+
+    def __init__(self):
+        self.calls.step, self.calls.reset = write_surge, mend_channel
+        self.calls.state, self.calls.state_bytes = &self.place, sizeof(self.place)
+
+
 cdef class Broken(Algorithm):
     """Leave every channel at 0, but one of them is no number from some tick after a reset on."""
 

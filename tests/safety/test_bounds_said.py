@@ -1,7 +1,7 @@
 """Which bounds are off, and which are in force, in words: at the start of a run, in its log, in the terminal."""
 
 import pytest
-from helpers import eventually
+from helpers import eventually, nowhere
 
 import motioncue
 from motioncue.cli.watch import EngineView
@@ -9,7 +9,7 @@ from motioncue.profile.explain import FAR, bounds_in_force, bounds_off
 from motioncue.profile.profile import builtin_profiles, overridden
 from motioncue.safety.settings import Limits
 
-PROFILE = motioncue.load_profile("program-dk", "output.motion=udp://127.0.0.1:9")
+PROFILE = motioncue.load_profile("program-dk", f"output.motion={nowhere()}", f"output.gauges={nowhere()}")
 
 
 @pytest.mark.parametrize("name", builtin_profiles())

@@ -4,13 +4,9 @@ import sys
 import time
 
 import numpy as np
-import pytest
-
-pytest.importorskip("daqp")
 
 import motioncue
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
-from motioncue.cueing.predictive import solver
 from motioncue.engine.assembly import algorithm_of
 from motioncue.virtual.simulated_run import drive_motion
 
@@ -55,7 +51,6 @@ def report(rows):
             yield counts
 
 
-@pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
 def test_no_tick_takes_more_steps_than_allowed():
     for counts in report(3000):
         assert 0 < counts["most_steps"] <= CAP

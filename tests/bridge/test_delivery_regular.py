@@ -16,7 +16,6 @@ from test_delivery_any import drives
 
 import motioncue
 from motioncue.bridge.bridge import KINDS
-from motioncue.cueing.predictive import solver
 from motioncue.platforms import build as platforms
 
 UNSURE = ("beamng", "morai", "beamng-simulink", "mavlink")  # as in test_delivery_any
@@ -198,7 +197,7 @@ def leg_acceleration(algorithm, source, bridge, delivery):
 
 @pytest.mark.parametrize("bridge", ["predict", "linear"])
 @pytest.mark.parametrize("source", ["beamng", "vehicle-physics-pro"])
-@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "predictive" or not solver.missing()])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_legs_move_as_with_frames_that_come_evenly(algorithm, source, bridge):
     even = leg_acceleration(algorithm, source, bridge, Delivery(60.0, 1, 0.0, 0.0, 0.0013, 0.0))
     assert 0.0 < even < 0.5
@@ -210,7 +209,7 @@ def test_legs_move_as_with_frames_that_come_evenly(algorithm, source, bridge):
 
 @pytest.mark.search
 @pytest.mark.parametrize("bridge", KINDS)
-@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "predictive" or not solver.missing()])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(max_examples=60, deadline=None)
 @given(source=st.sampled_from(ANY_RATE), delivery=deliveries.filter(lambda d: d.longest_s < BOUND_TO_HOLD_S))
 def test_legs_move_as_with_frames_that_come_evenly_whatever_the_delivery(algorithm, bridge, source, delivery):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue import ConfigError, cueing
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
-from motioncue.cueing.predictive import solver
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.batch import Batch
 from motioncue.scoring import frequency_response, transfer_function
@@ -52,12 +51,9 @@ VARIANTS = {
         "fast": ("preset=small", "adaptation=1", "tilt.rate_limit_deg_s=5", "surge.start=0.5"),
     },
 }
-LACKING = {"predictive"} if solver.missing() else set()
-"""Algorithms that cannot run here: theirs is an extra, which Windows does not have."""
 CASES = {
     f"{name} {case}".strip(): (f"cueing.algorithm={name}", *(f"cueing.{each}" for each in overrides))
     for name, kind in ALGORITHMS.items()
-    if name not in LACKING
     for case, overrides in {
         **({preset: (f"preset={preset}",) for preset in kind.presets} or {"": ()}),
         **VARIANTS.get(name, {}),
@@ -105,7 +101,7 @@ def stepped(algorithm, motion):
 
 
 def test_every_row_of_the_registry_has_a_case():
-    assert {name.split()[0] for name in CASES} == set(ALGORITHMS) - LACKING
+    assert {name.split()[0] for name in CASES} == set(ALGORITHMS)
     for name, kind in ALGORITHMS.items():
         assert kind.__struct_config__.tag == name
         assert ("preset" in kind.__struct_fields__) == bool(kind.presets)

@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 import pytest
 
-pytest.importorskip("daqp")
 pytest.importorskip("scipy")
 
 from c_api import c_api
@@ -32,8 +31,6 @@ from motioncue.profile.profile import profile_text
 from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring import senses
 from motioncue.virtual.simulated_run import ride
-
-pytestmark = pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
 
 
 def made(preset="small", **changes):
@@ -100,6 +97,27 @@ def test_a_plan_without_bounds_is_the_least_sum_of_squares_over_a_long_time():
     expected = np.linalg.lstsq(left, -right)[0]
     found = -np.linalg.solve(program.hessian, program.gradient @ known) * program.scale
     np.testing.assert_allclose(found[:10], expected[:10], rtol=1e-3, atol=1e-3 * abs(expected).max())
+
+
+@pytest.mark.parametrize("travel", [1.0, 1e-3, 1e-6])
+def test_the_cost_of_all_that_follows_obeys_its_equation(monkeypatch, travel):
+    seen = []
+    solve = horizon._riccati
+    monkeypatch.setattr(horizon, "_riccati", lambda *given: seen.append((given, solve(*given))) or seen[-1][1])
+    predictive.programs.cache_clear()
+    made("small", weights={"travel": travel})
+    assert len(seen) == 4  # surge with pitch, sway with roll, heave, yaw
+    for (a, b, q, r, s), x in seen:
+        law = np.linalg.solve(r + b.T @ x @ b, b.T @ x @ a + s.T)
+        np.testing.assert_allclose(a.T @ x @ a + q - (a.T @ x @ b + s) @ law, x, atol=1e-12 * abs(x).max())
+        assert (abs(np.linalg.eigvals(a - b @ law)) < 1.0).all()
+        np.testing.assert_allclose(x, linalg.solve_discrete_are(a, b, q, r, s=s), atol=1e-8 * abs(x).max())
+
+
+def test_a_cost_that_never_ends_is_refused():
+    drifting = np.array([[1.0, 0.01], [0.0, 1.0]])  # nothing steers it
+    with pytest.raises(np.linalg.LinAlgError, match="no steering"):
+        horizon._riccati(drifting, np.zeros((2, 1)), np.eye(2), np.eye(1), np.zeros((2, 1)))
 
 
 def test_the_solver_agrees_with_an_independent_one(rng):
@@ -399,12 +417,6 @@ def test_a_preview_that_is_none_is_refused():
 def test_on_a_real_drive_that_is_known_it_is_within_ten_points_of_the_best(platform):
     motion = motioncue.read(sample_recording()).motion
     assert motioncue.score(profile(platform=platform), motion, preview=True).score >= 90.0
-
-
-def test_without_the_solver_a_profile_is_refused(monkeypatch):
-    monkeypatch.setattr(solver, "missing", lambda: 'DAQP is missing: pip install "motioncue[predictive]"')
-    with pytest.raises(ConfigError, match=r"cueing.algorithm: predictive: DAQP is missing: pip install"):
-        profile()
 
 
 def test_weights_under_which_nothing_returns_to_neutral_are_refused(monkeypatch):

@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("daqp")
 pytest.importorskip("scipy")
 
 from predictive_drives import PERIOD, RATE_HZ, drive, pose_of, profile
 
 import motioncue
 from motioncue.cueing.predictive import design as predictive
-from motioncue.cueing.predictive import solver
 from motioncue.cueing.predictive.settings import PRESETS
-
-pytestmark = pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
 
 
 def poses_of(rows, begin, changes=(), at=None):

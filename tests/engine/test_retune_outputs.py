@@ -10,7 +10,6 @@ from test_platforms import DT, PRESETS, WORDS, cues_of, profile_for
 import motioncue
 from motioncue.core.channels import ACTUATION_DTYPE, MOTION_DTYPE
 from motioncue.core.clock import FakeClock
-from motioncue.cueing.predictive import solver
 from motioncue.engine.assembly import settings_of
 from motioncue.engine.embed import Stepper
 from motioncue.engine.pipeline import Pipeline
@@ -454,7 +453,6 @@ def test_another_lag_takes_hold_without_a_jolt(name):
     assert after <= 2.0 * before + (0.02 if name != "back and forth" else 0.05 * 1.875 * 0.03 / DT)
 
 
-@pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
 @pytest.mark.parametrize("half_m", [0.14, 0.1])
 def test_a_plan_and_its_actuators_come_within_a_narrower_range_together(half_m):
     change = {"platform": {"leg": {"min_m": 1.21 - half_m, "max_m": 1.21 + half_m}}}

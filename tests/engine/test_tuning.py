@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue import ConfigError, cueing
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
-from motioncue.cueing.predictive import solver
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.retune import Settings
 from motioncue.recording.recording import at_ticks, read_motion, sample_recording
@@ -256,8 +255,6 @@ def test_the_same_settings_keep_the_bits_however_often_they_come(drive, name):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_algorithm_designed_anew_from_the_same_settings_keeps_the_bits(drive, algorithm):
-    if algorithm == "predictive" and solver.missing():
-        pytest.skip(solver.missing())
     presets = list(ALGORITHMS[algorithm].presets)[:1]
     keys = [f"cueing.algorithm={algorithm}", *(f"cueing.preset={preset}" for preset in presets)]
     profile = motioncue.load_profile("ccd-dk", FREE, *keys)

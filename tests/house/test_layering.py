@@ -106,7 +106,12 @@ def wrong(path, text):
     return found
 
 
-SOURCES = sorted(path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".pyx", ".pxd", ".h"} and path.is_file())
+VENDORED = PACKAGE / "cueing" / "predictive" / "daqp"  # includes its own headers and those of standard C
+SOURCES = sorted(
+    path
+    for path in PACKAGE.rglob("*")
+    if path.suffix in {".py", ".pyx", ".pxd", ".h"} and path.is_file() and VENDORED not in path.parents
+)
 
 
 @pytest.mark.parametrize("room", sorted({path.relative_to(PACKAGE).parts[0].partition(".")[0] for path in SOURCES}))

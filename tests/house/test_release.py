@@ -1,5 +1,6 @@
 """What a release rests on: pinned actions, one version, wheels for every Python that the package says it runs on."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -42,3 +43,13 @@ def test_wheels_are_built_for_every_python_that_is_promised():
     assert (built[0], built[-1]) == (oldest, promised[2])
     assert promised[1] == oldest
     assert list(map(int, built)) == list(range(int(oldest), int(promised[2]) + 1))
+
+
+def test_vendored_sources_are_those_of_their_release():
+    folder = ROOT / "motioncue" / "cueing" / "predictive" / "daqp"
+    listed = re.findall(r"^([0-9a-f]{64})  (\S+)$", (folder / "README.md").read_text(encoding="utf-8"), re.M)
+    files = [folder / "LICENSE", *(folder / "include").glob("*.h"), *(folder / "src").glob("*.c")]
+    assert {name for _, name in listed} == {path.relative_to(folder).as_posix() for path in files}
+    changed = [name for told, name in listed if hashlib.sha256((folder / name).read_bytes()).hexdigest() != told]
+    assert changed == []
+    assert (folder / "LICENSE").relative_to(ROOT).as_posix() in PROJECT["project"]["license-files"]

@@ -174,7 +174,10 @@ def test_a_report_is_a_page(tmp_path):
 
 
 def test_a_platform_is_shown_though_its_algorithm_cannot_be_made_here(tmp_path, monkeypatch):
-    monkeypatch.setattr("motioncue.cueing.predictive.solver.missing", lambda: "DAQP is missing")
+    def refuse(*_):
+        raise ConfigError("cueing.algorithm: predictive: not here")
+
+    monkeypatch.setattr("motioncue.cueing.predictive.design.design", refuse)
     path = tmp_path / "rig.toml"
     path.write_text(
         '[source]\nsystem="beamng"\nendpoint="udp://:1"\n[cueing]\nalgorithm="predictive"\n'
@@ -184,7 +187,7 @@ def test_a_platform_is_shown_though_its_algorithm_cannot_be_made_here(tmp_path, 
     done = CliRunner().invoke(cli, ["platforms", "show", str(path)])
     assert done.exit_code == 2
     assert "-0.100 to +0.100 m alone" in done.stdout
-    assert done.stderr.startswith("error: cueing.algorithm: predictive: DAQP is missing")
+    assert done.stderr.startswith("error: cueing.algorithm: predictive: not here")
 
 
 @pytest.mark.search

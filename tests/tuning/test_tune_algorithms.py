@@ -13,7 +13,6 @@ from msgspec import to_builtins
 from tune_helpers import SLOW, driven, profile
 
 import motioncue
-from motioncue.cueing.predictive import solver
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.profile.profile import profile_text
 from motioncue.profile.tables import flat, parsed
@@ -42,8 +41,6 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [name for name, table in ALGORITHMS.items() if table.poses])
 def test_any_algorithm_is_tuned_saved_and_scores_what_is_said(name, tmp_path):
-    if name == "predictive" and solver.missing():
-        pytest.skip(solver.missing())
     overrides = [SLOW, f"cueing.algorithm={name}", "platform.preset=box-small"]
     if ALGORITHMS[name].auto is not None:
         overrides.append("cueing.preset=auto")  # which keeps the bounds; that of the built-in profile does not

@@ -17,7 +17,6 @@ pytest.importorskip("platformdirs")
 import motioncue
 from motioncue.core.table import CueingTable, Positive, Table
 from motioncue.cueing import design
-from motioncue.cueing.predictive import solver
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.errors import ConfigError
 from motioncue.tuning.evaluator import IMPOSSIBLE, Outcome
@@ -325,8 +324,6 @@ def test_nearly_all_settings_that_a_search_asks_for_are_possible(name):
     # Of ten settings beside the algorithm's own, drawn as the search draws them; most are possible by chance alone only
     # if no values depend on each other.
     kind = ALGORITHMS[name]
-    if name == "predictive" and solver.missing():
-        pytest.skip(solver.missing())
     cueing = motioncue.load_profile("ccd-dk-washout", f"cueing.algorithm={name}").cueing
     assert type(cueing) is kind
     possible = []

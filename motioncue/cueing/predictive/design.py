@@ -1,7 +1,4 @@
-"""Receding horizon cueing: design from checked settings and the platform.
-
-Needs DAQP and SciPy, from the extra ``predictive``.
-"""
+"""Receding horizon cueing: design from checked settings and the platform."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.channels import AHEAD_S
-from motioncue.cueing.predictive import solver
 from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, Program, blocks, nodes, program
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
@@ -58,17 +54,8 @@ def design(settings: Predictive, rate_hz: float, platform: Platform | None = Non
     Raises
     ------
     ConfigError
-        If DAQP or SciPy is missing or cannot be called from a tick, or nothing moves.
+        If nothing moves, nothing brings it back to neutral, or the plan is too long.
     """
-    reason = solver.missing()
-    if reason:
-        raise ConfigError(f"cueing.algorithm: predictive: {reason}")
-    try:
-        import scipy  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(
-            'cueing.algorithm: predictive: SciPy is missing: pip install "motioncue[predictive]"'
-        ) from error
     bounds, geared = _bounds(settings.workspace, platform)
     period = max(1, round(rate_hz / settings.plan_rate_hz))
     lengths = blocks(max(2, round(settings.horizon_s * rate_hz / period)))

@@ -1,65 +1,47 @@
-"""Quadratic programs in a tick: the C functions of an installed DAQP, called without the GIL."""
+"""Quadratic programs in a tick, by DAQP: daqp/README.md says where its sources are from.
 
-cdef extern from "motioncue/cueing/predictive/solver.h" nogil:
-    enum:
-        ACTIVE "MC_DAQP_ACTIVE"
-        LOWER "MC_DAQP_LOWER"
-        SOFT "MC_DAQP_SOFT"
-        UPDATE "MC_DAQP_UPDATE"
-        NO_REDUCTION "MC_DAQP_NO_REDUCTION"
+D. Arnstroem, A. Bemporad, D. Axehill, "A dual active-set solver for embedded quadratic programming using recursive
+LDL' updates", IEEE Transactions on Automatic Control 67(8), 2022.
+"""
 
-    ctypedef struct Problem "mc_DaqpProblem":
-        int n
-        int m
-        int ms
+cdef extern from "motioncue/cueing/predictive/daqp/include/api.h" nogil:
+    enum:   # state of a constraint
+        ACTIVE "DAQP_ACTIVE"
+        LOWER "DAQP_LOWER"
+        SOFT "DAQP_SOFT"
+
+    ctypedef struct DAQPProblem:
+        int n           # unknowns
+        int m           # constraints
+        int ms          # those of them that are bounds of single unknowns
         double* H
         double* f
         double* A
         double* bupper
         double* blower
-        int* sense
-        int* break_points
-        int nh
-        int problem_type
+        int* sense      # state of each constraint
 
-    ctypedef struct SolverSettings "mc_DaqpSettings":
+    ctypedef struct DAQPSettings:
         int iter_limit
         double w_soft
         int eq_reduction
 
-    ctypedef struct Result "mc_DaqpResult":
+    ctypedef struct DAQPResult:
         double* x
-        double* lam
-        int exitflag
+        double* lam     # multipliers: above 0 at an upper bound, below at a lower one
+        int exitflag    # above 0: solved
         int iter
 
-    ctypedef struct Workspace "mc_DaqpWorkspace":
-        int* sense
-        SolverSettings* settings
+    ctypedef struct DAQPWorkspace:
+        int* sense      # states of the constraints, also after a failure
+        DAQPSettings* settings
 
-    ctypedef int (*setup_call "mc_daqp_setup")(Problem*, Workspace*, double*) noexcept nogil
-    ctypedef int (*update_call "mc_daqp_update")(int, Workspace*, Problem*) noexcept nogil
-    ctypedef void (*solve_call "mc_daqp_solve")(Result*, Workspace*) noexcept nogil
-    ctypedef void (*free_call "mc_daqp_free")(Workspace*) noexcept nogil
-    ctypedef void (*defaults_call "mc_daqp_defaults")(SolverSettings*) noexcept nogil
-    ctypedef int (*weigh_call "mc_daqp_weigh")(Workspace*, double*, double*, double*, double*) noexcept nogil
-
-
-ctypedef struct Library:            # the solver's functions
-    setup_call setup
-    update_call update
-    solve_call solve
-    free_call free_workspace
-    free_call free_problem
-    defaults_call defaults
-    weigh_call weigh
 
 ctypedef struct Quadratic:          # a program as the solver takes it
-    Library daqp
-    Problem problem
-    SolverSettings settings
-    Workspace workspace
-    Result result
+    DAQPProblem problem
+    DAQPSettings settings
+    DAQPWorkspace workspace
+    DAQPResult result
 
 
 cdef class Solver:
@@ -77,12 +59,4 @@ cdef class Solver:
     cdef double[::1] weights
 
 
-cdef inline bint solved(Quadratic* q) noexcept nogil:
-    """Solve for the present linear cost, bounds and states of constraints; say whether a solution was found.
-
-    The result depends on these and on nothing else: not on what was solved before.
-    """
-    if q.daqp.update(UPDATE, &q.workspace, &q.problem) < 0:
-        return False
-    q.daqp.solve(&q.result, &q.workspace)
-    return q.result.exitflag > 0
+cdef bint solved(Quadratic* q) noexcept nogil

@@ -46,7 +46,7 @@ def title_of(installation: Installation) -> str:
 
 
 @click.command()
-@duration_option("How long it takes, fade included; the drive's length if not given.")
+@duration_option("How long it takes, fade included; the drive's length if not given, with --view until it is left.")
 @click.option("--drive", metavar="NAME", default="tour", show_default=True, help="Course that the car drives.")
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile to use.")
 @set_option
@@ -79,7 +79,12 @@ def command(
         with (
             logged(live=live, level=logging.WARNING) as messages,
             Installation(
-                profile, drive, duration, overrides=overrides, record=recording(file, last_s, force)
+                profile,
+                drive,
+                duration,
+                overrides=overrides,
+                record=recording(file, last_s, force),
+                endless=view is not None and duration is None,
             ) as installation,
             shown_by(view, installation.engine, profile) as where,
         ):

@@ -308,6 +308,8 @@ class Editor:
         known, began = self._began.get(key, (None, before))
         _refuse(doubts(before, after, began=began if known == gesture else before), sure)
         self._engine.retune(change)
+        if allowed[key].kind == "number" and self._controls[0] is before:
+            self._controls = self._engine.requested, self._controls[1]  # a number that moves leaves them as they are
         if known != gesture:
             self._began[key] = gesture, before
         if not goes_on:

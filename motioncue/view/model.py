@@ -1,6 +1,7 @@
 """What a person is shown of a running engine, in the terminal and in the browser."""
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -20,9 +21,12 @@ from motioncue.scoring.senses import felt_in_car
 
 __all__ = [
     "CHANNELS",
+    "PAST_HZ",
+    "PAST_S",
     "STATES",
     "Channel",
     "Frames",
+    "Past",
     "PlatformInForce",
     "Verdict",
     "Watched",
@@ -315,6 +319,8 @@ class Frames:
 
     Attributes
     ----------
+    time_s : float
+        Time of the newest frame on the engine's grid [s].
     names : tuple of str
         Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``parks``, 1 if it
         is told to be at neutral and else 0, ``weight`` of the fade, ``lateness_us``, ``speed`` [m/s], ``yaw`` [rad] and
@@ -328,6 +334,7 @@ class Frames:
         self._platform = PlatformInForce()
         self._pose: Row | None = None
         self._index = -1
+        self.time_s = 0.0
         built = self.built()
         actuators = [] if built is None else built.names
         self.names = (
@@ -350,7 +357,12 @@ class Frames:
         index = int(tick["index"][0])
         if not tick["deadline"][0] or index == self._index:
             return None
-        self._index = index
+        self._index, self.time_s = index, index / self._engine.profile.rate_hz
+        return self.frame(tick)
+
+    def frame(self, tick: Row) -> bytes:
+        """Return a tick of shape (1,) as float64, little-endian."""
+        index = int(tick["index"][0])
         profile, built = self._engine.profile, self.built()
         motion = tick["motion"]
         heard = bool(motion["time"][0])
@@ -385,6 +397,28 @@ class Frames:
             self._pose = pose if np.isfinite(pose).all() else None
             pose = asked if self._pose is None else pose
         return [float(value) for value in pose]
+
+
+PAST_S = 300.0
+PAST_HZ = 25.0
+
+
+class Past:
+    """The frames of the last five minutes, 25 of a second, for a page that comes later or comes back."""
+
+    def __init__(self) -> None:
+        self._rows: deque[tuple[float, bytes]] = deque(maxlen=round(PAST_S * PAST_HZ))
+
+    def add(self, time_s: float, frame: bytes) -> None:
+        """Keep a frame of a time on the engine's grid [s], unless the one before is too near."""
+        if self._rows and time_s < self._rows[-1][0]:
+            self._rows.clear()
+        if not self._rows or time_s - self._rows[-1][0] >= 0.99 / PAST_HZ:
+            self._rows.append((time_s, frame))
+
+    def rows(self) -> bytes:
+        """Return the frames one after the other, oldest first."""
+        return b"".join(frame for _, frame in self._rows)
 
 
 CLEARANCE_M = 0.08  # of the lowest joint above the floor

@@ -1,5 +1,6 @@
 """A recording that plays as if it were running and can be tuned, and the last minute of either."""
 
+import math
 import threading
 import time
 from collections import Counter, deque
@@ -16,7 +17,7 @@ from motioncue.profile.profile import Profile
 from motioncue.recording.recording import Drive
 from motioncue.recording.schema import Event
 from motioncue.safety.supervisor import State
-from motioncue.view.model import Watched
+from motioncue.view.model import PAST_HZ, PAST_S, Frames, Watched
 
 __all__ = ["LEAST_S", "LOOKS_HZ", "MINUTE_S", "Minute", "Played", "Recent"]
 
@@ -189,6 +190,12 @@ class Played:
         index = self._first + self._at_s() * self.profile.rate_hz
         place = max(0, int(np.searchsorted(ticks["index"], index, side="right")) - 1)
         return ticks[place : place + 1].copy()
+
+    def frames(self) -> bytes:
+        """Return `Frames` of the whole recording, one after the other, 25 of a second or fewer."""
+        ticks, made = self._shown.ticks, Frames(self)
+        step = max(round(self.profile.rate_hz / PAST_HZ), math.ceil(len(ticks) / (PAST_S * PAST_HZ)))
+        return b"".join(made.frame(ticks[at : at + 1]) for at in range(0, len(ticks), step))
 
     def stats(self) -> dict[str, Any]:
         """Return statistics of the whole recording, of those that `Engine.stats` has.

@@ -5,6 +5,7 @@ import errno
 import logging
 import math
 import os
+import secrets
 import socket
 import sys
 import threading
@@ -23,8 +24,8 @@ from motioncue.errors import ConfigError, EndpointError, MotioncueError
 from motioncue.profile.profile import Profile
 from motioncue.view.access import AccessCheck, Address
 from motioncue.view.editor import Doubtful, Editor
-from motioncue.view.model import Frames, Watched
-from motioncue.view.playback import LOOKS_HZ, Recent
+from motioncue.view.model import Frames, Past, Watched
+from motioncue.view.playback import LOOKS_HZ, Played, Recent
 from motioncue.view.scorer import Scorer
 from motioncue.view.session import (
     Give,
@@ -49,20 +50,22 @@ __all__ = ["Server", "check_installed"]
 
 log = logging.getLogger("motioncue")
 
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+PAGE = resources.files("motioncue.view") / "page"
 FILES = {
-    "/": ("index.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/hands.js": ("hands.js", "text/javascript"),
-    "/plots.js": ("plots.js", "text/javascript"),
-    "/rig.js": ("rig.js", "text/javascript"),
-    "/tuning.js": ("tuning.js", "text/javascript"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    f"/{each.name}": (each, TYPES[suffix])
+    for folder in (PAGE, PAGE / "uplot")
+    for each in folder.iterdir()
+    if (suffix := os.path.splitext(each.name)[1]) in TYPES
 }
-"""Files of the page by their path: name and type."""
+"""Files of the page by their path: where each is, and its type."""
+FILES["/"] = FILES.pop("/index.html")
 
 LIVE = "/live"
 """Path of the connection."""
+
+PAST = "/past"
+"""Path of the frames before."""
 
 FRAMES_HZ = 60.0
 STATS_S = 0.5  # between statistics
@@ -145,6 +148,8 @@ class Server:
         self._frames = Frames(engine)
         self._recent = Recent(engine)
         self._scorer = Scorer(self._recent, self._editor.compared)
+        self._past = Past()
+        self._run_name = secrets.token_hex(8)  # a page that comes back sees whether it is still the same run
         self._pages: list[Visitor] = []
         self._hand: Visitor | None = None
         self._numbered = 0
@@ -152,6 +157,7 @@ class Server:
         self._shown: Profile = engine.requested  # whose settings the newest version is
         self._frame: tuple[float, int, bytes] = (-math.inf, 0, b"")  # time, number, contents
         self._stats: tuple[float, str] = (-math.inf, "")
+        self._values: dict[str, Any] = {}
         self._told = self._settings()
         self._changing: asyncio.Lock
         self._ready = threading.Event()
@@ -161,7 +167,7 @@ class Server:
         self.counts = dict.fromkeys(("requests", "malformed", "dropped", "turned_away", "starved", "failed"), 0)
         self._journal = Journal()
         self._contents = {  # read now: while the system has no descriptor left, no file can be opened
-            path: (resources.files("motioncue.view") / "page" / name).read_bytes() for path, (name, _) in FILES.items()
+            path: file.read_bytes() for path, (file, _) in FILES.items()
         }
 
     @property
@@ -252,6 +258,7 @@ class Server:
         """Look at the motion all the time, because the last minute may be wanted later."""
         while True:
             self._recent.look()
+            self._look(time.monotonic())
             self._journal.tell()
             if self._pages:
                 self._scorer.look(time.monotonic())
@@ -286,7 +293,7 @@ class Server:
 
     # ---- files ----
 
-    def _answer(self, connection: Any, request: Any) -> Any:
+    async def _answer(self, connection: Any, request: Any) -> Any:
         """Answer a request for a file; None lets a connection through."""
         from websockets.datastructures import Headers
         from websockets.http11 import Response
@@ -295,7 +302,7 @@ class Server:
         path = request.path.partition("?")[0]
         host, origin = (_only(headers.get_all(name)) for name in ("Host", "Origin"))
         why = None
-        if path in ("/", LIVE):  # the other files are the same everywhere
+        if path in ("/", LIVE, PAST):  # the other files are the same everywhere
             why = self._access.refuses(request.path, host, origin, connects=path == LIVE)
         if why is None and path == LIVE and len(self._pages) >= PAGES:
             why = f"pages: found {PAGES} already, no more are allowed"
@@ -304,12 +311,17 @@ class Server:
             return connection.respond(403, f"{why}\n")
         if path == LIVE:
             return None
-        if path not in FILES:
+        if path == PAST:
+            kind = "application/octet-stream"
+            played = self._engine if isinstance(self._engine, Played) else None
+            body = self._past.rows() if played is None else await asyncio.to_thread(played.frames)
+        elif path in FILES:
+            kind, body = f"{FILES[path][1]}; charset=utf-8", self._contents[path]
+        else:
             self.counts["requests"] += 1
             return connection.respond(404, "there is no such file\n")
-        kind, body = FILES[path][1], self._contents[path]
         said = {
-            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Type": kind,
             "Content-Length": str(len(body)),
             "Content-Security-Policy": f"default-src 'self'; connect-src 'self' ws://{host or ''}; base-uri 'none'; "
             "form-action 'none'; frame-ancestors 'none'",
@@ -355,7 +367,8 @@ class Server:
         from websockets.exceptions import ConnectionClosed
 
         try:
-            await page.connection.send(hello(self._engine, self._frames, page.number, plays=self._plays))
+            run = self._run_name
+            await page.connection.send(hello(self._engine, self._frames, page.number, run=run, plays=self._plays))
             while page.sent == page.seen or time.monotonic() - page.seen_at < self._patience_s:
                 for message in self._news(page):
                     await asyncio.wait_for(page.connection.send(message), self._patience_s)
@@ -382,11 +395,12 @@ class Server:
         news: list[str | bytes] = []
         versions = (self._versions[0], self._versions[1], self._scorer.version)
         if page.known[0] != versions[0]:
-            settings, values = self._told
+            settings, values, changed = self._told
             if settings != page.controls:  # another algorithm has others
                 page.controls = settings
-                news.append(settings)
-            news.append(values)
+                news += [settings, values]
+            else:
+                news.append(changed if page.known[0] == versions[0] - 1 else values)
         if page.known[1] != versions[1]:
             news.append(to_json("hands", self._hands(page)))
         if page.known[2] != versions[2]:
@@ -397,14 +411,15 @@ class Server:
         if page.told != page.answered:  # after what was changed, or why not
             page.told = page.answered
             news.append(to_json("answered", {"number": page.answered}))
-        if now - page.stats_at >= STATS_S:
+        if now - page.stats_at >= STATS_S and page.sent - page.seen < AHEAD:  # a slow link is not filled with them
             page.stats_at = now
-            news.append(self._statistics(now))
+            news += [self._statistics(now), to_json("link", {"delay_s": page.delay_s})]
         if page.frame != self._frame[1] and page.sent - page.seen < AHEAD:
             page.frame = self._frame[1]
             if page.sent == page.seen:
                 page.seen_at = now
             page.sent += 1
+            page.sent_at.append(now)
             news.append(self._frame[2])
         return news
 
@@ -414,6 +429,8 @@ class Server:
             newest = self._frames.newest()
             _, number, contents = self._frame
             self._frame = (now, number, contents) if newest is None else (now, number + 1, newest)
+            if newest is not None:
+                self._past.add(self._frames.time_s, newest)
         if self._engine.requested is not self._shown and not self._changing.locked():  # not by a page
             self._tell()
 
@@ -429,9 +446,13 @@ class Server:
         self._told = self._settings()
         self._versions[0] += 1
 
-    def _settings(self) -> tuple[str, str]:
-        """Return what the settings are, and their values."""
-        return controls(self._engine, self._editor), to_json("settings", self._editor.state())
+    def _settings(self) -> tuple[str, str, str]:
+        """Return what the settings are, their values, and only those values that are new since the last call."""
+        state, before = self._editor.state(), self._values
+        self._values = state["values"]
+        new = {key: value for key, value in self._values.items() if key not in before or before[key] != value}
+        part = {key: each for key, each in state.items() if key != "begin"} | {"values": new, "part": True}
+        return controls(self._engine, self._editor), to_json("settings", state), to_json("settings", part)
 
     def _hands(self, page: Visitor) -> dict[str, Any]:
         """Return who steers."""
@@ -459,7 +480,10 @@ class Server:
             return
         if isinstance(request, Seen):
             if page.seen < request.frames <= page.sent:
-                page.seen, page.seen_at = request.frames, time.monotonic()
+                now = time.monotonic()
+                for _ in range(request.frames - page.seen):
+                    page.delay_s = now - page.sent_at.popleft()
+                page.seen, page.seen_at = request.frames, now
             return
         try:
             self._do(page, request)

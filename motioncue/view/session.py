@@ -147,7 +147,7 @@ def to_json(kind: str, said: dict[str, Any]) -> str:
     return msgspec.json.encode({"kind": kind, **said}).decode()  # writes NaN and infinity as null
 
 
-def hello(engine: Watched, frames: Frames, number: int, *, plays: bool) -> str:
+def hello(engine: Watched, frames: Frames, number: int, *, run: str, plays: bool) -> str:
     """Return what a page is told first.
 
     Parameters
@@ -158,12 +158,15 @@ def hello(engine: Watched, frames: Frames, number: int, *, plays: bool) -> str:
         Makes its frames.
     number : int
         The page's.
+    run : str
+        Another one for each start of the engine.
     plays : bool
         Whether `engine` is a recording.
     """
     profile = engine.profile
     said = {
         "you": number,
+        "run": run,
         "names": frames.names,
         "states": STATES,
         "channels": [channel._asdict() for channel in CHANNELS],
@@ -234,6 +237,8 @@ class Visitor:
         self.dropped = False
         self.seen_at = time.monotonic()  # since when it has not drawn what it was sent
         self.stats_at = -math.inf
+        self.sent_at: deque[float] = deque()  # when the frames were sent that it has not drawn
+        self.delay_s = 0.0  # from sending a frame until it said that it drew it
         self.frame = 0  # number of the newest frame that it was sent
         self.known = (-1, -1, -1)  # versions of the settings, the hands and the judgment that it has been sent
         self.controls = ""  # what it was told of the settings

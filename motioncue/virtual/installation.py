@@ -1,6 +1,7 @@
 """A whole installation on one machine: car, engine and platform, connected like real ones."""
 
 import contextlib
+import itertools
 import os
 import socket
 import sys
@@ -48,11 +49,13 @@ class Installation:
         ``KEY=VALUE`` for keys of the profile.
     record : Record, str or Path, optional
         What the engine records, and where.
+    endless : bool
+        Whether the car begins again at the end of the drive, until it is left.
 
     Attributes
     ----------
-    duration_s : float
-        Time to drive [s].
+    duration_s : float or None
+        Time to drive [s]; None if it is endless.
     engine : Engine
         Running while the installation is entered.
     platform : DatagramListener
@@ -82,11 +85,13 @@ class Installation:
         *,
         overrides: Sequence[str] = (),
         record: Record | str | Path | None = None,
+        endless: bool = False,
     ) -> None:
         self._record = record
         self._profile = load_profile(profile, *overrides)
         self._packages = drive_packages(sources.system_of(self._profile.source), drive, duration_s=duration_s)
-        self.duration_s = length_s(drive) if duration_s is None else duration_s
+        self._endless = endless
+        self.duration_s = None if endless else length_s(drive) if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> "Installation":
@@ -112,7 +117,8 @@ class Installation:
             self.engine = Engine(self.profile, record=self._record, trace=TRACED if described else 0)
             stack.callback(self._drain)
             stack.enter_context(self.engine)
-            self.simulator = make_simulator(sources.system_of(source), endpoints, self._packages, **private)
+            packages = itertools.cycle(self._packages) if self._endless else self._packages
+            self.simulator = make_simulator(sources.system_of(source), endpoints, packages, **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order of the end is reversed: the engine goes to neutral while the car still drives.
             stack.callback(self.engine.stop)

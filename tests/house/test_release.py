@@ -45,10 +45,11 @@ def test_wheels_are_built_for_every_python_that_is_promised():
     assert list(map(int, built)) == list(range(int(oldest), int(promised[2]) + 1))
 
 
-def test_vendored_sources_are_those_of_their_release():
-    folder = ROOT / "motioncue" / "cueing" / "predictive" / "daqp"
+@pytest.mark.parametrize("place", ["cueing/predictive/daqp", "view/page/uplot"])
+def test_vendored_sources_are_those_of_their_release(place):
+    folder = ROOT / "motioncue" / place
     listed = re.findall(r"^([0-9a-f]{64})  (\S+)$", (folder / "README.md").read_text(encoding="utf-8"), re.M)
-    files = [folder / "LICENSE", *(folder / "include").glob("*.h"), *(folder / "src").glob("*.c")]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "README.md"]
     assert {name for _, name in listed} == {path.relative_to(folder).as_posix() for path in files}
     changed = [name for told, name in listed if hashlib.sha256((folder / name).read_bytes()).hexdigest() != told]
     assert changed == []

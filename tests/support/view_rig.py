@@ -8,6 +8,15 @@ from helpers import nowhere
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.engine.assembly import load_profile
 
+COLORS = """id => {
+    const place = document.getElementById(id), canvas = place.matches("canvas") ? place : place.querySelector("canvas");
+    if (!canvas) return 0;
+    const copy = Object.assign(document.createElement("canvas"), { width: 400, height: 250 }).getContext("2d");
+    copy.drawImage(canvas, 0, 0);
+    return new Set(new Uint32Array(copy.getImageData(0, 0, 400, 250).data.buffer)).size;
+}"""
+"""Counts the colors of a canvas, whatever draws on it."""
+
 
 def soon(fits):
     """Wait until something holds."""

@@ -5,8 +5,8 @@ import os
 import socket
 
 import pytest
-from test_view_server import Visitor
 from view_rig import profile, soon
+from view_visitor import Visitor
 
 from motioncue.engine.engine import Engine
 from motioncue.view.access import Address

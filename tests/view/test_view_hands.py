@@ -375,7 +375,7 @@ def test_no_other_single_key_commands_anything(browser, server, engine):
         tab.shows("#who", "nobody steers")
         assert not engine.newest()["operation"][0]
         assert (engine.requested, engine.stats()["retunes"]) == (begin, 1)
-        assert tab.page.locator("#freeze").get_attribute("aria-pressed") == "false"
+        assert tab.page.locator("#live").get_attribute("aria-pressed") == "true"
 
 
 def test_park_stays_on_what_a_zoomed_screen_shows(browser, server, engine):

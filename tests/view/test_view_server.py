@@ -10,9 +10,9 @@ import time
 import urllib.error
 import urllib.request
 
-import numpy as np
 import pytest
 from view_rig import driven, profile, soon
+from view_visitor import Visitor
 
 from motioncue.bench.verdict import GRADES
 from motioncue.engine.engine import Engine
@@ -42,46 +42,6 @@ def server(engine, tmp_path):
 def impatient(engine):
     with Server(engine, Address("127.0.0.1", 0), patience_s=2.0) as server:
         yield server
-
-
-class Visitor:
-    """A page without a browser."""
-
-    def __init__(self, server, **options):
-        where = server.url.removeprefix("http://")
-        host, _, query = where.partition("/")
-        options = {"origin": f"http://{host}", "compression": None, "close_timeout": 1, **options}
-        self.connection = client.connect(f"ws://{host}/live{query}", **options).__enter__()
-        self.frames = 0
-        self.hello = self.next("hello")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.connection.close()
-
-    def send(self, **request):
-        self.connection.send(json.dumps(request))
-
-    def receive(self):
-        """Return the next frame or message; acknowledge frames."""
-        message = self.connection.recv(timeout=120)
-        if isinstance(message, bytes):
-            self.frames += 1
-            self.send(do="seen", frames=self.frames)
-            return np.frombuffer(message, "<f8")
-        return json.loads(message)
-
-    def next(self, kind, fits=lambda message: True):
-        """Return the next message of a kind that fits."""
-        for _ in range(3000):
-            message = self.receive()
-            if kind == "frame" and isinstance(message, np.ndarray):
-                return dict(zip(self.hello["names"], message.tolist(), strict=True))
-            if isinstance(message, dict) and message["kind"] == kind and fits(message):
-                return message
-        raise AssertionError(f"no {kind}")
 
 
 def get(server, path, **headers):
@@ -180,14 +140,15 @@ def test_frames_come_with_the_names_that_the_page_was_told(server, engine):
 
 def test_a_slider_changes_the_engines_profile_and_every_page_is_told(server, engine):
     with Visitor(server) as page, Visitor(server) as other:
-        page.send(do="set", key="cueing.surge.gain", value=0.25, gesture=1)
+        page.send(do="set", key="cueing.surge.gain", value=0.5, gesture=1)
         for each in (page, other):
-            told = each.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.25)
+            told = each.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.5)
             assert told["undo"] == 1
-        soon(lambda: engine.profile.cueing.surge.gain == 0.25)
+            assert each.new == {"cueing.surge.gain": 0.5}
+        soon(lambda: engine.profile.cueing.surge.gain == 0.5)
         page.send(do="undo")
         other.next("settings", lambda said: said["undo"] == 0)
-        assert engine.requested.cueing.surge.gain != 0.25
+        assert engine.requested.cueing.surge.gain != 0.5
 
 
 def test_a_refused_value_is_answered_with_its_key_and_reason(server, engine):

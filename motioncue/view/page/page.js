@@ -1,18 +1,23 @@
 // Connects the page with the engine: frames in, requests out.
 
-import { Lock, byThumb, choices, pin } from "./hands.js";
-import { History, Plots } from "./plots.js";
+import { Lock, choices, pin } from "./hands.js";
+import { History } from "./history.js";
+import { GROUPS, Plots } from "./plots.js";
 import { Rig } from "./rig.js";
+import { Timeline } from "./timeline.js";
 import { Tuning } from "./tuning.js";
 
 const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const DRAW_MS = 30, CALM_MS = 200, TEXT_MS = 100, RETRY_MS = 1000;
 const LOST_MS = 1500;         // without a frame until the page says so
+const OLD_MS = 400;           // that what is shown is behind, or a link takes, until the page says so
 const DOUBT_MS = 500;         // from Park to a tick that parks, until the page says loudly that there was none
 
 let socket = null, hello = null, columns = {}, history = null, plots = null, rig = null, newest = null, newestAt = 0;
-let frames = 0, frozenAt = null, peaks = {}, events = {}, bars = [], lastState = "";
+let least = Infinity, late = 0, linkMs = 0;      // between this machine's clock and the engine's: the least, and how much more now [ms]
+let noted = null;             // the verdict that somebody has taken note of
+let frames = 0, peaks = {}, events = {}, bars = [], lastState = "";
 
 function send(request) {
   const open = socket?.readyState === WebSocket.OPEN;
@@ -28,7 +33,11 @@ function say(text) {
   if (text) quieting = setTimeout(() => ($("notice").textContent = ""), 8000);
 }
 
-const tuning = new Tuning($("parameters"), send, ask);
+const tuning = new Tuning($("parameters"), send, ask, (waits) => {
+  $("title").dataset.applying = waits ? "yes" : "";
+});
+
+const timeline = new Timeline($("strip"), $("tools"), { scored: (begin_s, end_s) => send({ do: "judge", begin_s, end_s }) });
 
 // ---- what comes in ----
 
@@ -44,12 +53,12 @@ function connect() {
 }
 
 function take(message) {
-  const handlers = { hello: begin, controls, settings, minute, hands, stats, refused, saved, answered, asks: (message) => tuning.asks(message) };
+  const handlers = { hello: begin, controls, settings, minute, hands, stats, link, refused, saved, answered, asks: (message) => tuning.asks(message) };
   handlers[message.kind]?.(message);
 }
 
 function begin(message) {
-  const again = hello && hello.names.join() === message.names.join();
+  const again = hello?.run === message.run;
   hello = message;
   frames = 0;
   $("caption").title = message.scene.sent ? "" : "No output sends the positions of its actuators: these are what the cue's pose would need.";
@@ -58,12 +67,42 @@ function begin(message) {
   if (asked) park();
   showPark();
   tuning.reconnected();
-  if (again) return;                       // the connection came back: what was seen stays
+  if (!again) newRun(message);             // else the connection came back: what was seen stays
+  fetchPast();
+}
+
+// Another run has its own time, geometry, settings, peaks and events: nothing of the one before stays.
+function newRun(message) {
+  [newest, before, noted, least, late, linkMs] = [null, null, null, Infinity, 0, 0];
+  events = {};
+  tuning.reset();
+  timeline.begin(message.plays);
+  for (const id of ["minute", "saved", "events", "verdict", "timing"]) $(id).replaceChildren();
   columns = Object.fromEntries(message.names.map((name, index) => [name, index]));
   history = new History(message.names.length);
-  plots = new Plots($("plots"), message.channels, columns);
-  rig = new Rig($("rig"), message.scene, columns);
+  plots?.leave();
+  plots = new Plots($("plots"), message, columns, { pointed: (time) => (pointed = time), marked: (begin, end) => timeline.set(begin, end) });
+  buildRows();
+  rig ??= new Rig($("rig"));
+  rig.place(message.scene, columns);
   buildBars(message.scene.names);
+}
+
+// What was before the page came, or while it had no connection.  A recording comes whole.
+let fetched = 0;
+async function fetchPast() {
+  const mine = (fetched += 1), { run } = hello;
+  try {
+    const answer = await fetch(`/past${location.search}`);
+    if (!answer.ok) return;
+    const numbers = new Float64Array(await answer.arrayBuffer());
+    if (mine !== fetched || hello.run !== run) return;
+    if (hello.plays) history.count = 0;
+    history.merge(numbers);
+    if (hello.plays) for (let index = history.first; index < history.count; index++) peak(history.row(index));
+  } catch {
+    // without a connection there is nothing to show; it is asked for again with the next one
+  }
 }
 
 // What the settings are; it comes anew when another algorithm has others, and their values follow at once.
@@ -74,7 +113,7 @@ function controls(message) {
 
 function rebuild({ title, poses, parameters }) {
   $("title").textContent = title;
-  document.title = `motioncue · ${title}`;
+  showState.title = title;
   const { kind, sent } = hello.scene;
   $("caption").textContent = kind === "none" ? (poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${kind}${sent ? "" : ", as the cue asks"}`;
   const focused = document.activeElement?.id;
@@ -116,23 +155,37 @@ function minute({ why, busy, columns, begin_s, end_s }) {
 
 function frame(row) {
   if (!history || row.length !== history.width) return;
-  history.add(row);
+  if (!hello.plays) history.add(row);
   newest = row;
   newestAt = performance.now();
+  const behind = newestAt - 1000 * row[0];
+  least = Math.min(least, behind);
+  late = hello.plays ? 0 : behind - least;
   frames += 1;
   send({ do: "seen", frames });
   if (asked && row[columns.parks]) confirmPark();
-  for (const { name, column } of bars) {
-    const used = row[column], peak = (peaks[name] ??= [0, 0]);
-    if (used < peak[0]) peak[0] = used;
-    if (used > peak[1]) peak[1] = used;
+  if (!hello.plays) peak(row);
+}
+
+function peak(row) {
+  if (driven(row)) for (const { name, column } of bars) {
+    const used = row[column], [low, high] = peaks[name] ?? [0, 0];
+    peaks[name] = [Math.min(low, used), Math.max(high, used)];
   }
+}
+
+// Whether the platform follows the car: then its travel counts.
+const driven = (row) => ["running", "holding"].includes(hello.states[row[columns.state]]);
+
+function link({ delay_s }) {
+  linkMs = 1000 * delay_s;
 }
 
 function settings(message) {
   if (next) rebuild(next);
   next = null;
   tuning.show(message);
+  if (hello.plays && history.count) fetchPast();      // it was replayed
   plots.bounds = message.bounds;
   showOff(message.off);
   for (const slot of ["A", "B"]) $(slot).className = slot === message.slot ? "on" : "";
@@ -193,8 +246,14 @@ function stats(message) {
     ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
   ];
   $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
-  const [short, ...more] = message.verdict.words.split(/(?=: )/);
-  $("verdict").dataset.level = message.verdict.level;
+  const words = message.verdict.words.replaceAll("`", ""), [short, ...more] = words.split(/(?=: )/);
+  const count = JSON.stringify([words, message.events, message.rejected]);
+  const known = noted === count;
+  $("verdict").dataset.level = known ? "none" : message.verdict.level;
+  $("noted").hidden = !["warn", "bad"].includes(message.verdict.level);
+  $("noted").dataset.count = count;
+  $("noted").textContent = known ? "Noted: until it happens again" : "Note it";
+  $("noted").setAttribute("aria-pressed", String(known));
   $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: short }), more.join(""));
   for (const { t, reason, to } of message.transitions) plots.flag(t, reason === "retuned" ? "retuned" : `${reason.replaceAll("_", " ")} → ${to.toLowerCase()}`, to === "FAULT");
   for (const [name, count] of Object.entries(message.events)) {
@@ -215,6 +274,8 @@ function showEvents() {
 // ---- what is shown ----
 
 function showState(state, text = state) {
+  const title = `${text} · motioncue · ${showState.title ?? ""}`;
+  if (document.title !== title) document.title = title;
   if (lastState === text) return;
   lastState = text;
   $("state").dataset.state = state;
@@ -235,42 +296,88 @@ function buildBars(names) {
   $("travel").replaceChildren(...(bars.length ? bars.map(({ bar }) => bar) : [none]));
 }
 
-function showBars() {
+function showBars(newest) {
   for (const { name, column, bar, fill, low, high, output } of bars) {
-    const used = newest[column], [least, most] = peaks[name] || [0, 0];
+    const used = newest[column], [least, most] = peaks[name] || [0, 0], rests = !driven(newest);
     const reached = Number.isFinite(used), length = reached ? 50 * Math.min(1, Math.abs(used)) : 50;
     fill.style.width = `${length}%`;
     fill.style.left = `${used < 0 ? 50 - length : 50}%`;
     low.style.left = `calc(${50 + 50 * Math.max(-1, least)}% - 1px)`;
     high.style.left = `calc(${50 + 50 * Math.min(1, most)}% - 1px)`;
-    bar.dataset.use = !(Math.abs(used) <= 0.95) ? "bad" : Math.abs(used) > 0.75 ? "warn" : "";
+    bar.dataset.use = rests ? "rests" : !(Math.abs(used) <= 0.95) ? "bad" : Math.abs(used) > 0.75 ? "warn" : "";
     output.textContent = !reached ? "no reach" : `${used < 0 ? "−" : "+"}${Math.abs(100 * used).toFixed(0)} %`;
   }
 }
 
-let shownFor = "20";
-const [spans, press] = choices(["5", "10", "20", "60 s"], (span) => (shownFor = span));
+let shownFor = "20", pointed = NaN;
+const [spans, press] = choices(["5", "10", "20", "60", "300 s"], (span) => (shownFor = span));
 spans.setAttribute("aria-label", "Time shown");
 press(shownFor);
 $("window").append(spans);
 
+// Which lines and rows are shown.
+const LINES = { car: "car", felt: "felt in the car", asked: "asked of the platform" };
+function buildRows() {
+  const button = (text, pressed, act) => {
+    const each = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: text });
+    each.setAttribute("aria-pressed", String(pressed));
+    each.addEventListener("click", () => each.setAttribute("aria-pressed", String(act())));
+    return each;
+  };
+  $("legend").replaceChildren(...Object.entries(LINES).map(([role, text]) => {
+    const each = button(text, true, () => {
+      plots.toggle(role);
+      return !plots.hidden.has(role);
+    });
+    each.prepend(Object.assign(document.createElement("i"), { className: role }));
+    return each;
+  }));
+  $("rows").replaceChildren(...plots.kinds.map((kind) => button(GROUPS[kind], plots.groups.has(kind), () => {
+    const groups = new Set(plots.groups);
+    if (!groups.delete(kind)) groups.add(kind);
+    if (groups.size) plots.show(groups);
+    return plots.groups.has(kind);
+  })));
+}
+$("plots").addEventListener("pointerleave", () => (pointed = NaN));
+
 let drawnAt = 0, toldAt = 0;
 function draw(now) {
   requestAnimationFrame(draw);
-  if (!history || now - drawnAt < (calm.matches ? CALM_MS : DRAW_MS)) return;
+  const seconds = parseFloat(shownFor);
+  if (!history || now - drawnAt < (calm.matches || seconds > 60 ? CALM_MS : DRAW_MS)) return;
   drawnAt = now;
-  const seconds = parseFloat(shownFor), end = (frozenAt ?? history.newest) + Number($("back").value);
-  plots.draw(history, seconds, end);
-  rig.draw(newest, calm.matches);
+  const at = timeline.tick(history, now), [start, end] = timeline.span(seconds);
+  const row = timeline.live ? newest : history.when(at), read = Number.isFinite(pointed) ? history.when(pointed) : row;
+  plots.mark = timeline.mark;
+  plots.draw(history, start, end, timeline.live ? NaN : at, now);
+  rig.draw(row, calm.matches, row && !driven(row));
+  timeline.draw(plots.flags);
+  if (row && now - toldAt >= TEXT_MS) {
+    showBars(row);
+    plots.tell(read);
+    timeline.show();
+  }
   if (!newest || now - toldAt < TEXT_MS) return;
   toldAt = now;
-  showBars();
-  if (socket.readyState !== WebSocket.OPEN) return;
-  if (now - newestAt > LOST_MS) showState(hello.plays ? "holding" : "lost", hello.plays ? "paused" : "no ticks");
+  const open = socket.readyState === WebSocket.OPEN, silent = now - newestAt;
+  const old = hello.plays ? 0 : open && silent < LOST_MS ? Math.max(late, linkMs) : silent + late;
+  const stale = !open || (silent > LOST_MS && !hello.plays) || late > LOST_MS;
+  document.body.dataset.stale = stale ? "yes" : "";
+  const said = old < OLD_MS || (open && silent > LOST_MS && hello.plays) ? "" : stale ? `What is shown is ${(old / 1000).toFixed(old < 9950 ? 1 : 0)} s old` : `The link is slow: what is shown is ${(old / 1000).toFixed(1)} s old`;
+  if ($("old").textContent !== said) $("old").textContent = said;
+  $("old").hidden = !said;
+  if (!open) return;
+  if (silent > LOST_MS && !hello.plays) showState("lost", "no ticks");
+  else if (hello.plays) {
+    const state = row ? hello.states[row[columns.state]] : "offline";
+    showState(state, timeline.ended ? "at the end" : timeline.playing ? state : "paused");
+  } else if (late > LOST_MS) showState("lost", "old picture");
   else {
     const state = hello.states[newest[columns.state]] || "?", weight = newest[columns.weight];
+    const rests = state === "offline" && newest[columns.parks];
     showPark();
-    showState(state, ["engaging", "parking"].includes(state) ? `${state} ${Math.round(100 * weight)} %` : state);
+    showState(state, rests ? "parked" : ["engaging", "parking"].includes(state) ? `${state} ${Math.round(100 * weight)} %` : state);
   }
 }
 
@@ -286,7 +393,8 @@ function then(request) {
 let asked = false, doubt = 0;
 function park() {
   clearTimeout(doubt);
-  asked = !hello?.plays;
+  if (hello?.plays) return timeline.go(0);
+  asked = true;
   doubt = setTimeout(() => alarm(asked), DOUBT_MS);
   if (!send({ do: "operate", what: "park" })) alarm(asked);
   showPark();
@@ -332,18 +440,15 @@ $("mean").addEventListener("click", () => {
 document.addEventListener("pointerdown", ({ target }) => question && !target.closest("#ask") && leave(), true);
 
 const actions = {
-  engage: () => send({ do: "operate", what: "engage" }),
-  hold: () => send({ do: "operate", what: "hold" }),
+  engage: () => (hello?.plays ? timeline.playing || timeline.play() : send({ do: "operate", what: "engage" })),
+  hold: () => (hello?.plays ? timeline.go(timeline.at) : send({ do: "operate", what: "hold" })),
   park,
   take: () => send({ do: $("take").dataset.steers ? "give" : "take" }),
   swap: () => then({ do: "swap" }),
   undo: () => then({ do: "undo" }),
   judge: () => send({ do: "judge" }),
   peaks: () => (peaks = {}),
-  freeze: () => {
-    frozenAt = frozenAt === null ? history?.newest ?? 0 : null;
-    $("freeze").setAttribute("aria-pressed", String(frozenAt !== null));
-  },
+  noted: () => (noted = noted === $("noted").dataset.count ? null : $("noted").dataset.count),
 };
 for (const [id, action] of Object.entries(actions)) $(id).addEventListener("click", action);
 $("filter").addEventListener("input", () => tuning.find($("filter").value));
@@ -361,7 +466,6 @@ if (coarse) {
   };
   new Lock($("unlock"), document.querySelectorAll(".commands"), document, closed);
 }
-$("back").parentNode.append(byThumb($("back")));
 pin(document.querySelector("header"));
 
 // P, by its place on the keyboard or by its letter, and Esc park wherever the focus is: to park by mistake does no harm.
@@ -385,7 +489,7 @@ addEventListener("keydown", (event) => {
     $("filter").focus();
   } else if (/^Arrow(Left|Right)$/.test(key) && !target.matches("summary, #rig")) {
     event.preventDefault();
-    $("back").value = Number($("back").value) + (key === "ArrowLeft" ? -1 : 1);
+    timeline.go(timeline.at + (key === "ArrowLeft" ? -1 : 1));
   }
 }, true);
 

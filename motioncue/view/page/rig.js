@@ -122,15 +122,20 @@ class Stage {
 const useColor = (used) => color(!(Math.abs(used) <= 0.95) ? "bad" : Math.abs(used) > 0.75 ? "warn" : "good");
 
 export class Rig {
-  constructor(canvas, scene, columns) {
-    Object.assign(this, { canvas, scene, columns });
+  constructor(canvas) {
+    this.canvas = canvas;
     this.camera = { azimuth: 2.05, elevation: 0.3 };
+    this.turning();
+  }
+
+  // Shows another platform.
+  place(scene, columns) {
+    Object.assign(this, { scene, columns });
     this.ground = { north: 0, east: 0, time: NaN };
     const reach = Math.max(0.7, ...scene.carriers.flatMap(({ top, base }) => [Math.hypot(top[0], top[1]), Math.hypot(base[0], base[1])]));
     const tall = scene.floor - scene.frame + 1.5;
     this.middle = [0, 0, (scene.floor + scene.frame - 1.3) / 2];
     this.distance = 1.35 * Math.max(2 * reach, tall) + 0.6 * reach;
-    this.turning();
   }
 
   turning() {
@@ -159,7 +164,8 @@ export class Rig {
   }
 
   // Draws a frame, or the platform at neutral before the first one.
-  draw(row, still) {
+  draw(row, still, rests) {
+    this.rests = rests;
     const [c, width, height] = fitted(this.canvas);
     const get = (name, raw) => (row && name in this.columns ? row[this.columns[name]] : 0) || (raw && row ? row[this.columns[name]] : 0);
     const platform = new Stage(c, 0, width / 2, height, this.camera, this.middle, this.distance);
@@ -200,7 +206,7 @@ export class Rig {
   }
 
   carrier(stage, { top, base, azimuth, crank }, put, get, name) {
-    const stroke = useColor(get(`used.${name}`, true));
+    const stroke = this.rests ? color("quiet") : useColor(get(`used.${name}`, true));
     const end = put(top);
     if (azimuth !== undefined) {
       const angle = get(`at.${name}`);

@@ -3,6 +3,7 @@
 import { Lock, byThumb, choices as side } from "./hands.js";
 
 const STEPS = 1000, EVERY_MS = 60;
+const SLOW_MS = 250;          // from a change until it is said that it is being applied
 
 const FIXED = "fixed while it runs";
 const SAFETY = /^(limits|watch|supervisor|platform|output(\[\d+\])?\.limits)\b/;     // what protects, apart from taste
@@ -49,8 +50,8 @@ function allowed({ kind, choices, least, most, above, optional, default: usual }
 }
 
 export class Tuning {
-  constructor(place, send, ask = () => {}) {
-    Object.assign(this, { place, send, ask, rows: new Map(), began: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
+  constructor(place, send, ask = () => {}, waits = () => {}) {
+    Object.assign(this, { place, send, ask, waits, values: {}, slow: 0, rows: new Map(), began: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
     Object.assign(this, { asked: 0, answered: 0 });      // of the settings sent, and of those that were made or refused
     this.parts = Object.fromEntries(["taste", "safety", "fixed"].map((name) => [name, make("div", { className: "groups" })]));
     place.replaceChildren(this.parts.taste, this.locked(this.parts.safety), this.parts.fixed);
@@ -303,7 +304,21 @@ export class Tuning {
     if (!this.send({ ...request, number })) return false;
     this.asked = number;
     if (row) Object.assign(row, { before: row.asked, asked: number, asks: null });
+    if (row) this.slow ||= setTimeout(() => this.applying(), SLOW_MS);
     return true;
+  }
+
+  // Says beside each setting that it is not in force yet, and shows nothing as if it were.
+  applying() {
+    this.slow = 0;
+    let any = false;
+    for (const [, { box, asked, refused }] of this.rows) {
+      const waits = asked > Math.max(this.answered, refused);
+      any ||= waits;
+      if (waits) box.dataset.applying = "yes";
+      else delete box.dataset.applying;
+    }
+    this.waits(any);
   }
 
   // A change that is asked about first: once its slider is let go, and unless it moved on meanwhile.
@@ -335,16 +350,28 @@ export class Tuning {
       if (row.asked && row.asked <= number && row.refused < row.asked) row.why.textContent = "";
       this.settle(key);
     }
+    if (!this.slow) this.applying();
   }
 
   // The connection is a new one: what was asked for in the old one is not answered any more.
   reconnected() {
     this.answered = 0;
     for (const row of this.rows.values()) Object.assign(row, { asked: 0, before: 0, refused: 0 });
+    this.applying();
   }
 
-  show({ values, begin }) {
-    const counts = new Map();
+  // Another run: what this page knew of the settings is of no use any more.
+  reset() {
+    this.place.querySelectorAll("details").forEach((details) => details.remove());
+    this.began.clear();
+    this.rows.clear();
+    this.pending.clear();
+    this.held = null;
+    this.values = {};
+  }
+
+  show({ values: new_, begin = {}, part }) {
+    const values = this.values = part ? Object.assign(this.values, new_) : new_, counts = new Map();
     for (const [key, row] of this.rows) {
       const value = values[key] ?? null;
       row.begin ??= key in begin ? begin[key] : value;      // one that was not there then begins as it came
@@ -366,6 +393,7 @@ export class Tuning {
     if (!row) return false;
     row.why.textContent = why;
     row.refused = Math.max(row.refused, number);
+    if (!this.slow) this.applying();
     row.box.closest("details").open = true;
     this.settle(key);
     return true;

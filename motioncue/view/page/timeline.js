@@ -1,0 +1,158 @@
+// What was driven, from its beginning to now: a moment of it can be looked at, played again, and a stretch marked.
+
+import { byThumb, choices } from "./hands.js";
+import { color, fitted } from "./plots.js";
+
+const LEAST = 0.5;          // shortest stretch that is marked [s]
+const STEPS = 2000;
+
+const make = (name, more = {}) => Object.assign(document.createElement(name), more);
+
+export class Timeline {
+  // `strip` shows all; `tools` has its buttons; `scored(begin, end)` is asked for the worth of a stretch.
+  constructor(strip, tools, { scored }) {
+    Object.assign(this, { live: true, at: 0, playing: false, speed: 1, loops: false, mark: null, zoomed: false, records: false, before: 0, scored });
+    this.canvas = make("canvas");
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.slider = make("input", { id: "moment", type: "range", min: 0, max: STEPS, step: 1, value: STEPS });
+    this.slider.setAttribute("aria-label", "The moment that is shown");
+    strip.append(this.canvas, byThumb(this.slider));
+    this.slider.addEventListener("input", () => this.go(this.oldest + (this.newest - this.oldest) * (this.slider.valueAsNumber / STEPS)));
+    this.slider.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -0.1, ArrowRight: 0.1, PageUp: 1, PageDown: -1 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.go(this.at + by);
+    });
+    this.canvas.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "mouse" && !event.button) this.go(this.oldest + ((this.newest - this.oldest) * (event.offsetX - 8)) / (this.canvas.clientWidth - 16));
+    });
+    const button = (id, text, title, act) => {
+      const each = make("button", { id, type: "button", className: "small", textContent: text, title });
+      each.addEventListener("click", act);
+      tools.append(each);
+      return each;
+    };
+    this.buttons = {
+      live: button("live", "Live", "Shows what is now", () => this.follow()),
+      play: button("play", "Play", "Plays from the moment that is shown, or stops there", () => this.play()),
+    };
+    const [speeds, press] = choices(["¼×", "½×", "1×", "2×"], (text) => (this.speed = { "¼×": 0.25, "½×": 0.5, "1×": 1, "2×": 2 }[text]));
+    speeds.setAttribute("aria-label", "Speed");
+    press("1×");
+    tools.append(speeds);
+    Object.assign(this.buttons, {
+      begin: button("mark-begin", "Mark from here", "A stretch begins at the moment that is shown; or drag across the plots", () => this.set(this.at, Math.max(this.mark?.[1] ?? this.newest, this.at + LEAST))),
+      end: button("mark-end", "to here", "The stretch ends at the moment that is shown", () => this.set(Math.min(this.mark?.[0] ?? this.oldest, this.at - LEAST), this.at)),
+      loop: button("loop", "Loop", "Plays the stretch over and over", () => this.loop()),
+      zoom: button("zoom", "Zoom", "Shows the stretch only", () => (this.zoomed = !this.zoomed)),
+      score: button("score", "Score it", "What the settings are worth on this stretch, and where it is worst", () => this.scored(...this.mark)),
+      clear: button("clear", "Clear", "No stretch is marked", () => Object.assign(this, { mark: null, loops: false, zoomed: false })),
+    });
+    this.said = make("span", { className: "quiet" });
+    tools.append(this.said);
+    this.show();
+  }
+
+  // Another run, or a recording, which has no now.
+  begin(records) {
+    Object.assign(this, { records, live: !records, playing: records, at: 0, mark: null, loops: false, zoomed: false });
+  }
+
+  follow() {
+    Object.assign(this, { live: !this.records, playing: this.records, zoomed: false });
+  }
+
+  go(time) {
+    Object.assign(this, { live: false, playing: false, at: Math.max(this.oldest, Math.min(this.newest, time)) });
+  }
+
+  play() {
+    if (this.live) this.go(this.newest);
+    else if (this.playing) this.playing = false;
+    else {
+      const [from, to] = this.range();
+      if (this.at >= to - 0.05 || this.at < from) this.at = from;
+      this.playing = true;
+    }
+  }
+
+  loop() {
+    this.loops = !this.loops;
+    if (this.loops && this.mark) Object.assign(this, { live: false, playing: true, at: this.mark[0] });
+  }
+
+  set(begin, end) {
+    const [from, to] = [Math.max(this.oldest, Math.min(begin, end)), Math.min(this.newest, Math.max(begin, end))];
+    if (to - from < LEAST) return;
+    this.mark = [from, to];
+    if (this.live) this.go(from);
+  }
+
+  range() {
+    return this.loops && this.mark ? this.mark : [this.oldest, this.newest];
+  }
+
+  // Goes on by the time that has passed; returns the moment that is shown.
+  tick(history, now) {
+    [this.oldest, this.newest] = [history.oldest, history.newest];
+    const passed = Math.min(0.25, (now - this.before) / 1000);
+    this.before = now;
+    if (this.mark && (this.mark[0] < this.oldest - 1 || this.mark[1] > this.newest + 1)) Object.assign(this, { mark: null, loops: false, zoomed: false });
+    const [from, to] = this.range();
+    if (this.live) this.at = this.newest;
+    else if (this.playing) {
+      this.at += passed * this.speed;
+      if (this.at >= to) {
+        if (this.loops) this.at = from;
+        else Object.assign(this, { at: to, playing: false, live: false });        // a recording, too, has its end
+      }
+    }
+    this.at = Math.max(this.oldest, Math.min(this.newest, this.at));
+    return this.at;
+  }
+
+  // From when to when the plots show.
+  span(seconds) {
+    if (this.zoomed && this.mark) return this.mark;
+    if (this.live) return [this.newest - seconds, this.newest];
+    const from = Math.max(Math.min(this.at - 0.6 * seconds, this.newest - seconds), this.oldest - 0.5);
+    return [from, from + seconds];
+  }
+
+  get ended() { return this.records && !this.playing && this.newest > 0 && this.at >= this.newest - 0.05; }
+
+  show() {
+    const { live, play, end, loop, zoom, score, clear } = this.buttons;
+    const put = (button, text) => button.textContent === text || (button.textContent = text);
+    live.hidden = this.records;
+    live.setAttribute("aria-pressed", String(this.live));
+    put(play, this.live ? "Freeze" : this.playing ? "Pause" : "Play");
+    for (const button of [loop, zoom, score, clear]) button.disabled = !this.mark;
+    end.disabled = this.live;
+    loop.setAttribute("aria-pressed", String(this.loops));
+    zoom.setAttribute("aria-pressed", String(this.zoomed));
+    const mark = this.mark ? ` · marked ${this.mark[0].toFixed(1)} to ${this.mark[1].toFixed(1)} s` : "";
+    const ago = this.newest - this.at;
+    put(this.said, this.records ? `${this.at.toFixed(1)} of ${this.newest.toFixed(1)} s${this.ended ? " · the end" : ""}${mark}` : `${this.live ? "live" : `${ago.toFixed(1)} s ago`}${mark}`);
+  }
+
+  draw(flags) {
+    const [c, width, height] = fitted(this.canvas), long = Math.max(1e-9, this.newest - this.oldest);
+    const x = (time) => 8 + ((time - this.oldest) / long) * (width - 16);
+    c.fillStyle = color("soft");
+    c.fillRect(8, height / 2 - 4, width - 16, 8);
+    if (this.mark) {
+      c.fillStyle = color("cue");
+      c.fillRect(x(this.mark[0]), 2, Math.max(2, x(this.mark[1]) - x(this.mark[0])), height - 4);
+    }
+    for (const { time, bad } of flags) {
+      if (time < this.oldest) continue;
+      c.fillStyle = color(bad ? "bad" : "warn");
+      c.fillRect(x(time) - 1, bad ? 0 : height / 2, 2, bad ? height : height / 2);
+    }
+    if (document.activeElement !== this.slider || this.playing || this.live) this.slider.value = (STEPS * (this.at - this.oldest)) / long;
+    this.slider.setAttribute("aria-valuetext", `${this.at.toFixed(1)} s`);
+  }
+}

@@ -53,8 +53,7 @@ __all__ = [
 Cell: TypeAlias = tuple[str, Style]
 
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # bits of a braille character, by column and row
-TRACK = "#262b33"
-CENTER = "#6b7480"
+CENTER = "#6b7787"
 LEFT_EIGHTHS = "▏▎▍▌▋▊▉"  # the left 1/8 to 7/8 of a cell
 
 
@@ -114,7 +113,7 @@ def bar(value: float, scale: float, width: int, color: str, glyphs: Glyphs) -> T
     side = max(0, (width - 1) // 2)
     share = min(abs(value) / scale, 1.0) * side if math.isfinite(value) else 0.0
     smooth = glyphs is SMOOTH
-    track = Style(bgcolor=TRACK) if smooth else Style(color=color)
+    track = Style() if smooth else Style(color=color)
     empty = (" ", track)
     if smooth:
         cells = _smooth(share, value < 0, color)
@@ -124,7 +123,7 @@ def bar(value: float, scale: float, width: int, color: str, glyphs: Glyphs) -> T
         halves = round(2 * share)
         cells = [("█", track)] * (halves // 2) + [("▐" if value < 0 else "▌", track)] * (halves % 2)
     cells += [empty] * (side - len(cells))
-    middle = (glyphs.center, Style(color=CENTER, bgcolor=TRACK if smooth else None))
+    middle = (glyphs.center, Style(color=CENTER))
     whole = [*reversed(cells), middle, *[empty] * side] if value < 0 else [*[empty] * side, middle, *cells]
     return _line([*whole[:width], *[(" ", Style())] * (width - len(whole))])
 
@@ -142,9 +141,9 @@ def _smooth(share: float, left: bool, color: str) -> list[Cell]:
     full, eighths = divmod(round(8 * share), 8)
     cells = [(" ", Style(bgcolor=color))] * full
     if eighths and left:
-        cells.append((LEFT_EIGHTHS[7 - eighths], Style(color=TRACK, bgcolor=color)))
+        cells.append((LEFT_EIGHTHS[7 - eighths], Style(color=color, reverse=True)))
     elif eighths:
-        cells.append((LEFT_EIGHTHS[eighths - 1], Style(color=color, bgcolor=TRACK)))
+        cells.append((LEFT_EIGHTHS[eighths - 1], Style(color=color)))
     return cells
 
 
@@ -170,12 +169,11 @@ def plot(lines: Sequence[Line], scale: float, width: int, height: int, glyphs: G
     glyphs : Glyphs
         Characters to draw with; with dots, a cell is two values wide.
     """
-    ground = TRACK if glyphs is SMOOTH else None
-    zero = Style(color=CENTER, bgcolor=ground)
+    zero = Style(color=CENTER)
     rows: list[list[Cell]] = [[(" ", zero)] * width for _ in range(height)]
     rows[height // 2] = [(glyphs.zero[height % 2 == 0], zero)] * width
     for line in lines:
-        style = Style(color=line.color, bgcolor=ground)
+        style = Style(color=line.color)
         for (row, column), bits in _dots(line.values, scale, width, height, glyphs.braille).items():
             rows[row][column] = (chr(0x2800 + bits) if glyphs.braille else line.letter, style)
     return [_line(cells) for cells in rows]
@@ -200,23 +198,24 @@ def _dots(values: Sequence[float], scale: float, width: int, height: int, braill
     return found
 
 
+# Every color has a contrast of 4.5 on black and on white: nobody has to say which one the terminal has.
 STATES = {
-    "offline": "#8b95a3",
-    "engaging": "#e8c547",
-    "running": "#5fd068",
-    "holding": "#e8c547",
-    "parking": "#ff8f5a",
-    "fault": "#ff5f5f",
-    "waiting": "#8b95a3",
-    "receiving": "#5fd068",
+    "offline": "#6b7787",
+    "engaging": "#8e7312",
+    "running": "#28872f",
+    "holding": "#8e7312",
+    "parking": "#d44400",
+    "fault": "#ee0000",
+    "waiting": "#6b7787",
+    "receiving": "#28872f",
 }
 """The states and their colors: the supervisor's, then those of a listener."""
 
-COLORS = {"car": "#4cc2ff", "felt": "#b79cff", "cue": "#ffb454"}
+COLORS = {"car": "#007cbc", "felt": "#8253ff", "cue": "#b06300"}
 LETTERS = {"car": "o", "felt": "+", "cue": "x"}
-CAUGHT = Style(color="#ff8f5a")
-DIM = Style(color="#8b95a3")
-OFF = Style(color="#ff5f5f", reverse=True, bold=True)
+CAUGHT = Style(color="#d44400")
+DIM = Style(color="#6b7787")
+OFF = Style(color="#ee0000", reverse=True, bold=True)
 STRONG = Style(bold=True)
 
 MOVES, MESSAGES = 8, 3  # most transitions and messages to show

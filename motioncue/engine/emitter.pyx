@@ -393,12 +393,14 @@ cdef class Emitter:
             mc_store(&self._counts.first, now)
         mc_store(&self._counts.last, now)
         mc_count(&self._counts.ticks, 1)
-        tick_write(&self._newest, &self._tick)
         if self._ring != NULL:
             ring_write(self._ring, RECORD_TICK, self._deadline, &self._tick, sizeof(Tick))
         if self._traced < self._trace.shape[0]:
             self._trace[self._traced] = self._tick
             mc_store(&self._traced, self._traced + 1)
+        if self._supervisor.state == OFFLINE:       # nothing follows the car, but who looks can check its signs before
+            self._tick.motion = self._supervisor.input.motion
+        tick_write(&self._newest, &self._tick)
 
     cdef void loop(self, int64_t ticks, int64_t until) noexcept nogil:
         """Tick on the grid: `ticks` times, or until the deadline `until`, or until stopped and at neutral."""
@@ -591,7 +593,10 @@ cdef class Emitter:
         return latency_s(&self._bridge)
 
     def newest(self):
-        """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""
+        """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first.
+
+        While the platform is parked, its motion is the newest frame's, which nothing follows.
+        """
         tick_read(&self._newest, &self._viewed)
         out = np.zeros(1, dtype=TICK_DTYPE)
         cdef Tick[::1] view = out

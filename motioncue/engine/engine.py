@@ -501,7 +501,10 @@ class Engine:
         return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def newest(self) -> npt.NDArray[np.void]:
-        """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent."""
+        """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent.
+
+        While the platform is parked, the motion is that of the newest frame, which nothing follows.
+        """
         newest: npt.NDArray[np.void] = self._pipeline.emitter.newest()
         return newest
 

@@ -74,6 +74,8 @@ def cells(text):
     found = []
     for segment in console.render(text):
         color, ground = (segment.style.color, segment.style.bgcolor) if segment.style else (None, None)
+        if segment.style and segment.style.reverse:
+            color, ground = ground, color
         found += [
             (c, color.name if color else None, ground.name if ground else None) for c in segment.text if c != "\n"
         ]
@@ -245,6 +247,19 @@ def test_glyphs_can_be_written_in_the_encoding(encoding):
 def test_an_unknown_encoding_gets_ascii():
     assert glyphs_for("no-such-encoding", colors=True) is ASCII
     assert glyphs_for(None, colors=True) is ASCII
+
+
+def test_every_color_can_be_read_on_black_and_on_white():
+    def luminance(color):  # WCAG 2.2
+        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    used = {ink for character, ink, ground in cells(render(view(("car", "cue")), 120, 40, SMOOTH)) if ink}
+    assert len(used) >= 3
+    for color in used | set(STATES.values()):
+        assert 1.05 / (luminance(color) + 0.05) >= 4.5, color
+        assert (luminance(color) + 0.05) / 0.05 >= 4.5, color
 
 
 def test_no_colors_means_no_inside_out_characters():

@@ -8,7 +8,9 @@ import pytest
 from view_rig import profile, soon
 from view_visitor import Visitor
 
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.engine.engine import Engine
+from motioncue.safety.supervisor import State
 from motioncue.view.access import Address
 from motioncue.view.model import PAST_HZ
 from motioncue.view.server import AHEAD, Server
@@ -61,3 +63,14 @@ def test_an_endless_drive_begins_again_at_its_end():
     with Installation("ccd-dk-washout", "still", 0.5, endless=True) as installation:
         assert installation.duration_s is None
         soon(lambda: installation.engine.stats()["frames_received"] > 2 * once)
+
+
+def test_the_car_lives_while_the_platform_is_parked(engine):
+    motion = np.zeros(1, MOTION_DTYPE)
+    engine.park()
+    for index, surge in enumerate([1.0, -2.0, 3.5]):
+        motion["frame_time"], motion["surge"] = 0.1 * index, surge
+        engine.feed(motion)
+        soon(lambda surge=surge: engine.newest()["motion"]["surge"][0] == surge)
+    assert State(int(engine.newest()["state"][0])) is State.OFFLINE
+    assert not engine.newest()["cue"]["surge"].any()

@@ -287,7 +287,7 @@ function buildBars(names) {
   bars = names.map((name) => {
     const bar = document.createElement("div");
     bar.className = "bar";
-    bar.innerHTML = `<b></b><div class="rail"><div class="fill"></div><div class="peak"></div><div class="peak"></div></div><output></output>`;
+    bar.innerHTML = `<b></b><div class="rail"><div class="fill"></div><div class="peak"></div><div class="peak"></div></div><span class="used"></span>`;
     bar.firstChild.textContent = name.replaceAll("_", " ");
     const [fill, low, high] = bar.children[1].children;
     return { name, column: columns[`used.${name}`], bar, fill, low, high, output: bar.lastChild };
@@ -316,7 +316,7 @@ press(shownFor);
 $("window").append(spans);
 
 // Which lines and rows are shown.
-const LINES = { car: "car", felt: "felt in the car", asked: "asked of the platform" };
+const LINES = { car: "car", felt: "felt in it", asked: "asked" };
 function buildRows() {
   const button = (text, pressed, act) => {
     const each = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: text });

@@ -1,6 +1,6 @@
 """The settings of the page: shown, changed, asked about, undone, compared and saved."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -197,6 +197,7 @@ Value: TypeAlias = float | bool | str | list[str] | None
 """Value of a setting; None for one that is left out."""
 
 PRESET = "cueing.preset"
+AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 STEPS = 200  # gestures that can be undone
 
 CANNOT_TAKE = "save: this profile's text cannot take the values; allowed is one that names its tables"
@@ -232,6 +233,7 @@ class Editor:
         self._past: dict[str, list[Profile]] = {"A": [], "B": []}
         self._gesture: tuple[Any, ...] | None = None
         self._began: dict[str, tuple[tuple[Any, ...], Profile]] = {}  # newest gesture of each key: two hands alternate
+        self._silent: dict[str, Any] = {}  # gains of muted axes as they were
         self._controls: tuple[Profile | None, list[Control]] = (None, [])
 
     def parameters(self) -> list[Control]:
@@ -261,6 +263,7 @@ class Editor:
             "undo": len(self._past[self._slot]),
             "changed": {key: [before, after] for key, (before, after) in _changes(self._first, profile).items()},
             "differs": sorted(_changes(profile, self._other)),
+            "muted": self.muted(values),
         }
 
     def compared(self) -> dict[str, Profile]:
@@ -297,24 +300,71 @@ class Editor:
         Doubtful
             If it is asked about and not `sure`; then nothing changes.
         """
-        before = self._engine.requested
+        self._make({key: value}, gesture, sure=sure)
+
+    def turn(self, values: Mapping[str, float], gesture: tuple[Any, ...], *, sure: bool = False) -> None:
+        """Set several numbers together; refused and asked about as `set` is.
+
+        Parameters
+        ----------
+        values : mapping of str to float
+            Values by dotted paths.
+        gesture : tuple
+            Changes of the same numbers with the same one are undone together.
+        sure : bool
+            Whether to make also a change that is asked about first.
+        """
+        kinds = {control.key: control.kind for control in self.parameters()}
+        if other := [key for key in values if kinds.get(key, "number") != "number"]:
+            raise ConfigError(f"{other[0]}: found a {kinds[other[0]]}, allowed are numbers")
+        self._make(values, gesture, sure=sure)
+
+    def mute(self, axes: Sequence[str]) -> None:
+        """Silence axes by gains of 0, and give the others back those that they had; nobody is asked.
+
+        Parameters
+        ----------
+        axes : sequence of str
+            Names of AXES; those that are silent and not among them are heard again.
+        """
+        if other := [axis for axis in axes if axis not in AXES]:
+            raise ConfigError(f"mute: {not_among(other[0], AXES)}")
+        values = self.state()["values"]
+        keys = {key for axis in axes for key in _gains(axis, values)}
+        change = {key: gain for key, gain in self._silent.items() if key not in keys and values.get(key) == 0.0}
+        silent = {key: self._silent.get(key, values[key]) if values[key] == 0.0 else values[key] for key in keys}
+        self._make({**change, **dict.fromkeys(keys, 0.0)}, ("mute", *axes), sure=True)
+        self._silent |= silent
+
+    def muted(self, values: Mapping[str, Any]) -> list[str]:
+        """Return the axes that are silent, whose gains are 0 because of `mute`."""
+        held = {key for key in self._silent if values.get(key) == 0.0}
+        return [axis for axis in AXES if (keys := _gains(axis, values)) and held.issuperset(keys)]
+
+    def _make(self, values: Mapping[str, Value], gesture: tuple[Any, ...], *, sure: bool) -> None:
+        """Make a change of settings, by their keys."""
+        before, keys = self._engine.requested, ", ".join(values)
         allowed = {control.key: control for control in self.parameters()}
-        if key not in allowed:
-            raise ConfigError(f"parameter: {not_among(key, allowed)}")
-        if why := fixed_because(before, key):
-            raise ConfigError(f"{key}: fixed while it runs, {why}")
-        change, goes_on = _change(before, allowed[key], value), (gesture, key) == self._gesture
+        change: Profile | dict[str, Any] = {}
+        for key, value in values.items():
+            if key not in allowed:
+                raise ConfigError(f"parameter: {not_among(key, allowed)}")
+            if why := fixed_because(before, key):
+                raise ConfigError(f"{key}: fixed while it runs, {why}")
+            part = _change(before, allowed[key], value)
+            change = part if isinstance(part, Profile) or isinstance(change, Profile) else {**change, **part}
+        goes_on = (gesture, keys) == self._gesture
         after = change if isinstance(change, Profile) else changed(before, change)
-        known, began = self._began.get(key, (None, before))
+        known, began = self._began.get(keys, (None, before))
         _refuse(doubts(before, after, began=began if known == gesture else before), sure)
         self._engine.retune(change)
-        if allowed[key].kind == "number" and self._controls[0] is before:
-            self._controls = self._engine.requested, self._controls[1]  # a number that moves leaves them as they are
+        if all(allowed[key].kind == "number" for key in values) and self._controls[0] is before:
+            self._controls = self._engine.requested, self._controls[1]  # numbers that move leave them as they are
         if known != gesture:
-            self._began[key] = gesture, before
+            self._began[keys] = gesture, before
         if not goes_on:
             self._past[self._slot] = [*self._past[self._slot][1 - STEPS :], before]
-            self._gesture = (gesture, key)
+            self._gesture = (gesture, keys)
 
     def undo(self, *, sure: bool = False) -> None:
         """Return to the settings before the last gesture; nothing happens if there was none.
@@ -367,6 +417,8 @@ class Editor:
         """
         if self._text is None:
             raise ConfigError("save: this run began without a profile's text")
+        if muted := self.muted(self.state()["values"]):
+            raise ConfigError(f"save: {', '.join(muted)} muted, allowed is with all axes heard")
         wanted = self._engine.requested
         changes = differences(parse_profile(self._text, scaled=gains_for), wanted)
         tables = msgspec.to_builtins(wanted)
@@ -396,6 +448,12 @@ class Editor:
             raise ConfigError(f"save: {name} cannot be written: {error.strerror or error}") from error
         before, after = self._text.splitlines(), text.splitlines()
         return {"file": str(path), "diff": list(unified_diff(before, after, "before", name, lineterm="", n=1))}
+
+
+def _gains(axis: str, values: Mapping[str, Any]) -> list[str]:
+    """Return the keys of an axis' gains that have a value."""
+    names = (f"cueing.{axis}.gain", f"cueing.tilt.{axis}_gain", f"cueing.texture.{axis}_gain")
+    return [name for name in names if values.get(name) is not None]
 
 
 def _refuse(why: list[str], sure: bool) -> None:

@@ -30,6 +30,7 @@ from motioncue.view.scorer import Scorer
 from motioncue.view.session import (
     Give,
     Judge,
+    Mute,
     Operate,
     Request,
     Save,
@@ -37,6 +38,7 @@ from motioncue.view.session import (
     Set,
     Swap,
     Take,
+    Turn,
     Undo,
     Visitor,
     controls,
@@ -549,6 +551,10 @@ class Server:
         """Make a change of settings; return what the page is told."""
         if isinstance(request, Set):
             self._editor.set(request.key, request.value, (page.number, request.gesture), sure=request.sure)
+        elif isinstance(request, Turn):
+            self._editor.turn(request.values, (page.number, request.gesture), sure=request.sure)
+        elif isinstance(request, Mute):
+            self._editor.mute(request.axes)
         elif isinstance(request, Undo):
             self._editor.undo(sure=request.sure)
         elif isinstance(request, Swap):

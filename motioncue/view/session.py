@@ -15,6 +15,7 @@ from motioncue.view.model import CHANNELS, STATES, Frames, Verdict, Watched, gra
 __all__ = [
     "Give",
     "Judge",
+    "Mute",
     "Operate",
     "Request",
     "Save",
@@ -22,6 +23,7 @@ __all__ = [
     "Set",
     "Swap",
     "Take",
+    "Turn",
     "Undo",
     "Visitor",
     "controls",
@@ -71,6 +73,20 @@ class Set(_Request, frozen=True):
     """Whether a person was asked about it, as about every change that a slip of the hand could mean."""
 
 
+class Turn(_Request, frozen=True):
+    """Set several numbers together."""
+
+    values: Annotated[dict[Word, float], msgspec.Meta(min_length=1, max_length=40)]
+    gesture: int = 0
+    sure: bool = False
+
+
+class Mute(_Request, frozen=True):
+    """Silence these axes, and no others."""
+
+    axes: Annotated[list[Word], msgspec.Meta(max_length=6)]
+
+
 class Undo(_Request, frozen=True):
     """Return to the settings before the last gesture."""
 
@@ -93,7 +109,7 @@ class Judge(_Request, frozen=True):
     """Judge the settings on the last minute."""
 
 
-Request: TypeAlias = Seen | Operate | Take | Give | Set | Undo | Swap | Save | Judge
+Request: TypeAlias = Seen | Operate | Take | Give | Set | Turn | Mute | Undo | Swap | Save | Judge
 """Any request; its key ``do`` says which."""
 
 _DECODER = msgspec.json.Decoder(Request)

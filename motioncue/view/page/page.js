@@ -2,6 +2,7 @@
 
 import { Lock, choices, pin } from "./hands.js";
 import { History } from "./history.js";
+import { Knobs } from "./knobs.js";
 import { GROUPS, Plots } from "./plots.js";
 import { Rig } from "./rig.js";
 import { Timeline } from "./timeline.js";
@@ -37,6 +38,7 @@ const tuning = new Tuning($("parameters"), send, ask, (waits) => {
   $("title").dataset.applying = waits ? "yes" : "";
 });
 
+const knobs = new Knobs($("knobs"), tuning, send);
 const timeline = new Timeline($("strip"), $("tools"), { scored: (begin_s, end_s) => send({ do: "judge", begin_s, end_s }) });
 
 // ---- what comes in ----
@@ -120,7 +122,9 @@ function rebuild({ title, poses, parameters }) {
   tuning.build(parameters);
   if (focused?.startsWith("p-")) $(focused)?.focus();      // the same control, built anew
   tuning.find($("filter").value);
+  built = true;
 }
+let built = false;
 
 const MINUTE = [
   ["fits", "score, made to fit", "Score of the cue made smaller until it fits the platform: 0 as at rest, 100 as the best motion known in advance", 1, ""],
@@ -185,6 +189,11 @@ function settings(message) {
   if (next) rebuild(next);
   next = null;
   tuning.show(message);
+  if (built) knobs.build();
+  built = false;
+  knobs.show(message.muted);
+  $("muted").hidden = !message.muted.length;
+  $("muted").textContent = `Muted: ${message.muted.join(", ")}`;
   if (hello.plays && history.count) fetchPast();      // it was replayed
   plots.bounds = message.bounds;
   showOff(message.off);
@@ -356,6 +365,7 @@ function draw(now) {
   if (row && now - toldAt >= TEXT_MS) {
     showBars(row);
     plots.tell(read);
+    knobs.suggest(Math.max(0, ...Object.values(peaks).flatMap(([low, high]) => [-low, high])));
     timeline.show();
   }
   if (!newest || now - toldAt < TEXT_MS) return;
@@ -451,7 +461,11 @@ const actions = {
   noted: () => (noted = noted === $("noted").dataset.count ? null : $("noted").dataset.count),
 };
 for (const [id, action] of Object.entries(actions)) $(id).addEventListener("click", action);
-$("filter").addEventListener("input", () => tuning.find($("filter").value));
+$("filter").addEventListener("input", () => {
+  const found = tuning.find($("filter").value);
+  $("none-found").hidden = found > 0;
+  $("none-found").textContent = found ? "" : "Nothing found: try stronger, lean, late, shakes, washout, or a key";
+});
 $("save").addEventListener("submit", (event) => {
   event.preventDefault();
   then({ do: "save", name: $("file").value });

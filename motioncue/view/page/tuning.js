@@ -9,6 +9,20 @@ const FIXED = "fixed while it runs";
 const SAFETY = /^(limits|watch|supervisor|platform|output(\[\d+\])?\.limits)\b/;     // what protects, apart from taste
 const UNNAMED = "none";       // stands for a key that is left out
 
+// What people say, and the keys that it is about.
+const PADDING = new Set(["too", "it", "is", "the", "a", "more", "less", "much", "not", "feels", "i", "want", "to", "very"]);
+const MEANS = [
+  [/^(strong|weak|stronger|weaker|strength|scale|intens|loud|soft)/, /gain$|share$|scaling/],
+  [/^(wash|washout|return|recent|centre|center|drift)/, /cutoff_hz$|break_hz$|restraint|return_s|travel/],
+  [/^(jerk|jolt|nervous|sharp|harsh|rough|smooth|shak|twitch|kick)/, /damping$|rate_limit|acceleration_limit|cutoff_hz$|smooth|jerk|rate_/],
+  [/^(lean|tilt|brak|long|sustain)/, /tilt/],
+  [/^(late|lag|delay|slow|latency|behind)/, /forecast|bridge|lag|lead|plan_rate|horizon|fade/],
+  [/^(texture|road|bump|kerb|curb|vibrat|engine|rumble)/, /texture|heave/],
+  [/^(travel|stop|end|limit|range|bottom)/, /limit|cutoff_hz$|workspace|travel|scaling|gives_way/],
+  [/^(sick|nause|dizzy|turn|spin)/, /tilt\.rate|yaw|turned_by/],
+  [/^(park|start|engage|fade)/, /supervisor/],
+];
+
 const make = (name, more = {}) => Object.assign(document.createElement(name), more);
 
 // A value in words, for one that cannot be changed.
@@ -399,17 +413,25 @@ export class Tuning {
     return true;
   }
 
+  // Shows what fits to words, a person's or those of keys and sentences; returns how many settings do.
   find(text) {
-    const words = text.toLowerCase().replaceAll("_", " ").split(/\s+/).filter(Boolean);
-    for (const details of this.place.querySelectorAll("details")) {
+    const words = text.toLowerCase().replaceAll("_", " ").split(/\s+/).filter((word) => word && !PADDING.has(word)), all = this.place.querySelectorAll("details");
+    if (words.length && !this.opened) this.opened = new Set([...all].filter(({ open }) => open));
+    if (!words.length && this.opened) for (const details of all) details.open = this.opened.has(details);
+    if (!words.length) this.opened = null;
+    let many = 0;
+    for (const details of all) {
       let found = 0;
       for (const box of details.querySelectorAll(".parameter")) {
-        const fits = words.every((word) => box.dataset.key.replaceAll("_", " ").includes(word));
+        const key = box.dataset.key.replaceAll("_", " "), said = this.rows.get(box.dataset.key)?.parameter.sentence?.toLowerCase().split(/\W+/) ?? [];
+        const fits = words.every((word) => key.includes(word) || (word.length > 3 && said.some((each) => each.startsWith(word))) || MEANS.some(([spoken, key]) => spoken.test(word) && key.test(box.dataset.key)));
+        many += fits;
         box.hidden = !fits;
         found += fits;
       }
       details.hidden = !found;
       if (words.length && found) details.open = true;
     }
+    return many;
   }
 }

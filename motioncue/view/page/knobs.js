@@ -1,0 +1,127 @@
+// The few knobs of an axis in plain words, each of which moves one or several settings by the same share.
+
+import { choices } from "./hands.js";
+
+const STEP = 1.1;
+const AXES = ["surge", "sway", "heave", "roll", "pitch", "yaw"];
+
+// Of an axis: what a knob is called, what it is for, and the settings that it moves, some of them the other way.
+const KNOBS = [
+  ["stronger", "All of this axis, in the same shape.", ["A.gain", "tilt.A_gain", "texture.A_gain"], []],
+  ["quicker return", "Less travel is used, and long motions are felt for a shorter time.", ["A.cutoff_hz"], ["A.travel_m", "A.angle_deg"]],
+  ["lean", "How far the platform leans for what lasts, such as long braking.", ["tilt.A_gain"], []],
+  ["quicker lean", "What lasts comes sooner; too quick, and turning is noticed.", ["tilt.A_cutoff_hz", "tilt.rate_limit_deg_s"], []],
+  ["smoother", "Less overshoot and softer starts.", ["A.damping", "weights.smoothness"], ["tilt.acceleration_limit_deg_s2"]],
+  ["softer peaks", "What is large is cut lower; what is small stays as it is.", [], ["A.limit_m_s2", "A.limit_deg_s", "tilt.A_limit_m_s2"]],
+  ["texture", "Road and engine, felt as vibration.", ["texture.A_gain"], []],
+  ["more weight", "This axis matters more than the others.", ["A.weight", "weights.A", "weights.A_rate"], []],
+];
+
+const GAINS = (axis) => new RegExp(`^cueing\\.(${axis}\\.gain|(tilt|texture)\\.${axis}_gain)$`);
+const make = (name, more = {}) => Object.assign(document.createElement(name), more);
+const tidy = (value) => String(Number(Number(value).toPrecision(3))).replace("-", "−");
+
+export class Knobs {
+  constructor(place, tuning, send) {
+    Object.assign(this, { place, tuning, send, axis: "surge", muted: [], gesture: 0 });
+    const [tabs, press] = choices(AXES, (axis) => {
+      this.axis = axis;
+      this.build();
+    });
+    tabs.setAttribute("aria-label", "Axis");
+    press(this.axis);
+    this.list = make("div", { className: "knobs" });
+    this.silence = make("div", { className: "row" });
+    this.solo = this.button("Solo", () => this.mute(this.alone ? [] : AXES.filter((axis) => axis !== this.axis)));
+    this.quiet = this.button("Mute", () => this.mute(this.muted.includes(this.axis) ? this.muted.filter((axis) => axis !== this.axis) : [...this.muted, this.axis]));
+    this.silence.append(this.solo, this.quiet);
+    this.fits = make("p", { className: "quiet" });
+    this.fit = this.button("", () => this.turn(this.found, this.more));
+    this.fit.hidden = true;
+    place.replaceChildren(tabs, this.list, this.silence, this.fits, this.fit);
+  }
+
+  button(text, act) {
+    const button = make("button", { type: "button", className: "small", textContent: text });
+    button.addEventListener("click", act);
+    return button;
+  }
+
+  get alone() { return this.muted.length === AXES.filter((axis) => this.gains(axis).length).length - 1 && !this.muted.includes(this.axis); }
+
+  // The settings that have a value to be moved, by their keys without the axis.
+  keys(names, axis = this.axis) {
+    return names.map((name) => `cueing.${name.replace("A", axis)}`).filter((key) => typeof this.tuning.values[key] === "number" && this.tuning.values[key] !== 0 && !this.tuning.rows.get(key)?.parameter.fixed);
+  }
+
+  gains(axis) {
+    return [...this.tuning.rows.keys()].filter((key) => GAINS(axis).test(key) && typeof this.tuning.values[key] === "number");
+  }
+
+  build() {
+    this.list.replaceChildren();
+    this.shown = [];
+    for (const [name, help, up, down] of KNOBS) {
+      const keys = [...this.keys(up).map((key) => [key, 1]), ...this.keys(down).map((key) => [key, -1])];
+      if (!keys.length) continue;
+      const box = make("div", { className: "knob" }), title = make("b", { textContent: name, title: help }), moved = make("span", { className: "quiet" });
+      const less = this.button("−", () => this.turn(keys, 1 / STEP)), more = this.button("+", () => this.turn(keys, STEP)), by = make("span", { className: "by" });
+      less.setAttribute("aria-label", `${name}: less`);
+      more.setAttribute("aria-label", `${name}: more`);
+      box.append(title, less, by, more, moved);
+      this.list.append(box);
+      this.shown.push({ keys, by, moved });
+    }
+    if (!this.shown.length) this.list.append(make("p", { className: "quiet", textContent: "This algorithm has no knobs of this axis: its settings are below." }));
+    this.show(this.muted);
+  }
+
+  // Moves settings by a factor, those that count the other way by its inverse.
+  turn(keys, factor) {
+    const values = Object.fromEntries(keys.map(([key, way]) => {
+      const { least, most } = this.tuning.rows.get(key)?.parameter ?? {}, value = this.tuning.values[key] * factor ** way;
+      return [key, Number(Math.max(least ?? -Infinity, Math.min(most ?? Infinity, value)).toPrecision(4))];
+    }));
+    this.tuning.flush();
+    this.send({ do: "turn", values, gesture: (this.gesture += 1) });
+  }
+
+  mute(axes) {
+    this.tuning.flush();
+    this.send({ do: "mute", axes });
+  }
+
+  show(muted) {
+    this.muted = muted;
+    const { values, rows } = this.tuning;
+    for (const { keys, by, moved } of this.shown ?? []) {
+      const factor = keys.map(([key, way]) => {
+        const begin = rows.get(key)?.begin;
+        return typeof begin === "number" && begin ? (values[key] / begin) ** way : 1;
+      })[0];
+      by.textContent = `×${factor.toFixed(2)}`;
+      moved.textContent = keys.map(([key]) => {
+        const { begin, parameter } = rows.get(key) ?? {}, name = key.replace("cueing.", "").replaceAll(/[._]/g, " ").replace(/ (hz|m s2|deg s2?)$/, "");
+        const now = tidy(values[key]), was = typeof begin === "number" ? tidy(begin) : now;
+        return `${name} ${was === now ? now : `${was} → ${now}`} ${parameter?.unit ?? ""}`.trim();
+      }).join(" · ");
+    }
+    const able = this.gains(this.axis).length > 0;
+    this.silence.hidden = !able;
+    this.solo.setAttribute("aria-pressed", String(this.alone));
+    this.quiet.setAttribute("aria-pressed", String(muted.includes(this.axis)));
+  }
+
+  // From the travel that the drive used: how much stronger or weaker all axes could be.
+  suggest(peak) {
+    const keys = AXES.flatMap((axis) => this.gains(axis)).filter((key) => this.tuning.values[key]).map((key) => [key, 1]);
+    const more = Math.round((80 * 0.01 / peak) * 20) / 20;
+    const fits = !(peak > 0.02) || this.muted.length || !keys.length || Math.abs(more - 1) < 0.1;
+    this.fit.hidden = fits;
+    this.fits.textContent = peak > 0.02 && keys.length ? `The drive used ${Math.round(100 * peak)} % of the travel at most.` : "";
+    if (fits) return;
+    const factor = Math.max(0.5, Math.min(2, more)), text = `All axes ×${factor}: would use about ${Math.round(100 * peak * factor)} %`;
+    if (this.fit.textContent !== text) this.fit.textContent = text;
+    [this.found, this.more] = [keys, factor];
+  }
+}

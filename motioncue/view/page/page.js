@@ -85,7 +85,7 @@ function newRun(message) {
   plots?.leave();
   plots = new Plots($("plots"), message, columns, { pointed: (time) => (pointed = time), marked: (begin, end) => timeline.set(begin, end) });
   buildRows();
-  rig ??= new Rig($("rig"));
+  rig ??= new Rig($("rig"), $("views"));
   rig.place(message.scene, columns);
   buildBars(message.scene.names);
 }
@@ -117,7 +117,7 @@ function rebuild({ title, poses, parameters }) {
   $("title").textContent = title;
   showState.title = title;
   const { kind, sent } = hello.scene;
-  $("caption").textContent = kind === "none" ? (poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${kind}${sent ? "" : ", as the cue asks"}`;
+  $("caption").textContent = kind === "none" ? (poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${kind}${sent ? "" : ", as asked"} · grid 0.5 m`;
   const focused = document.activeElement?.id;
   tuning.build(parameters);
   if (focused?.startsWith("p-")) $(focused)?.focus();      // the same control, built anew

@@ -54,6 +54,8 @@ class Recent:
     def __init__(self, engine: Watched) -> None:
         self._engine = engine
         self._rows: deque[tuple[float, int, bytes]] = deque(maxlen=round(1.2 * MINUTE_S * LOOKS_HZ))
+        self._all: deque[tuple[int, float, int, bytes]] = deque(maxlen=round(PAST_S * LOOKS_HZ))  # also earlier drives
+        self._drive = 0
         self._before: Minute | None = None
         self._index = -1
         self._ended = False
@@ -78,11 +80,15 @@ class Recent:
         if back or self._ended or not 0 <= time - last <= 1e9 * GAP_S:
             self._before = self.minute()
             self._rows.clear()
+            self._drive += 1
+        if back:
+            self._all.clear()
         self._ended = False
         if self._rows and time == last:
             return
         motion["time"] = time
         self._rows.append((index / profile.rate_hz, time, motion.tobytes()))
+        self._all.append((self._drive, *self._rows[-1]))
 
     def minute(self) -> Minute | None:
         """Return the last minute of the newest drive of 3 s or more; None if there is none yet."""
@@ -92,6 +98,39 @@ class Recent:
             return self._before
         motion = np.frombuffer(b"".join(row[2] for row in rows), MOTION_DTYPE)
         return Minute(motion, rows[0][0], rows[-1][0])
+
+    def stretch(self, begin_s: float, end_s: float, lead_s: float) -> Minute | None:
+        """Return what was driven from and to a time, and up to `lead_s` before; None if that is not one drive.
+
+        Parameters
+        ----------
+        begin_s, end_s : float
+            On the engine's grid of ticks [s].
+        lead_s : float
+            Time before [s].
+        """
+        rows = _driven(self._engine) if isinstance(self._engine, Played) else list(self._all)
+        inside = [row for row in rows if begin_s - GAP_S <= row[1] <= end_s]
+        drives = {row[0] for row in inside}
+        if len(drives) != 1 or inside[0][1] > begin_s + GAP_S or inside[-1][1] < end_s - GAP_S:
+            return None
+        rows = [row for row in rows if row[0] in drives and begin_s - lead_s <= row[1] <= end_s]
+        return Minute(np.frombuffer(b"".join(row[3] for row in rows), MOTION_DTYPE), rows[0][1], rows[-1][1])
+
+
+def _driven(played: "Played") -> list[tuple[int, float, int, bytes]]:
+    """Return the motion of a recording's ticks that drove the platform: drive, time [s], time [ns], bytes."""
+    profile, ticks, drive = played.profile, played.ticks, 0
+    rows: list[tuple[int, float, int, bytes]] = []
+    for tick in ticks[ticks["state"] == int(State.RUNNING)]:
+        motion = tick["motion"].copy()
+        time = int(motion["time"] if profile.bridge == "hold" else tick["deadline"])
+        if rows and not 0 <= time - rows[-1][2] <= 1e9 * GAP_S:
+            drive += 1
+        if not rows or time != rows[-1][2]:
+            motion["time"] = time
+            rows.append((drive, int(tick["index"]) / profile.rate_hz, time, motion.tobytes()))
+    return rows
 
 
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
@@ -141,6 +180,11 @@ class Played:
         return self._tuner.profile
 
     requested = profile
+
+    @property
+    def ticks(self) -> npt.NDArray[np.void]:
+        """The ticks that are shown, ndarray of TICK_DTYPE."""
+        return self._shown.ticks
 
     def retune(self, change: Change) -> None:
         """Replay with other settings.

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from motioncue.errors import MotioncueError
 from motioncue.profile.profile import Profile
+from motioncue.view.corner import LEAD_S, corner
 from motioncue.view.playback import LEAST_S, Minute, Recent
 
 __all__ = ["Request", "Scorer", "judged", "main", "run"]
@@ -45,6 +46,8 @@ class Request(NamedTuple):
     """Settings by a name."""
     motion: npt.NDArray[np.void]
     """Frames of the drive, MOTION_DTYPE, as the ticks read them."""
+    stretch: tuple[float, float] | None = None
+    """Only what is from and to these times is judged, by `corner`; from the first frame [s]."""
 
 
 class _Case:
@@ -93,6 +96,9 @@ def judged(
         either ``why`` it cannot be judged, or ``ratio`` and ``ratio_rates`` (error of what the platform does as a
         share of that at rest), ``fast_tilt``, and with a score ``fits``, ``stopped``, ``rates``, ``rates_stopped``.
     """
+    if request.stretch is not None:
+        yield from _corners(request, stale)
+        return
     from motioncue.scoring.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need
 
     cases: dict[str, _Case] = {}
@@ -132,6 +138,20 @@ def judged(
             except MotioncueError as error:
                 columns[name]["why"] = str(error)
         yield {**answer, "done": weighting == last}
+
+
+def _corners(request: Request, stale: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+    """Yield what settings do on a stretch, once all are known."""
+    assert request.stretch is not None
+    columns: dict[str, dict[str, Any]] = {}
+    for name, profile in request.profiles.items():
+        if stale():
+            return
+        try:
+            columns[name] = corner(profile, request.motion, *request.stretch)
+        except (MotioncueError, ArithmeticError, ValueError) as error:
+            columns[name] = {"why": str(error)}
+    yield {"number": request.number, "columns": columns, "why": "", "done": True}
 
 
 def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> dict[str, float]:
@@ -238,6 +258,7 @@ ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 
 NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the drive with"
 NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing to judge"
+NO_STRETCH = "on this stretch the platform was not driven all the time, or it is too long ago"
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is judged as soon as there are"
 DIED = "the process that judges has ended; the next change starts another"
 SILENT = (
@@ -276,6 +297,7 @@ class Scorer:
         self._minute: Minute | None = None
         self._due: float | None = None
         self._renew = False
+        self._stretch: tuple[float, float] | None = None
         self._number = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: dict[str, Any] = {"why": "", "columns": {}, "busy": False}
@@ -289,8 +311,15 @@ class Scorer:
         """Have the settings judged when they have been left alone for a moment."""
         self._due = time.monotonic() + CALM_S
 
-    def ask(self) -> None:
-        """Have the settings judged now, on the newest minute."""
+    def ask(self, stretch: tuple[float, float] | None = None) -> None:
+        """Have the settings judged now, and after each change: on the newest minute, or on a stretch.
+
+        Parameters
+        ----------
+        stretch : tuple of float, optional
+            From and to, on the engine's grid of ticks [s].
+        """
+        self._stretch = stretch
         self._due, self._renew = time.monotonic(), True
 
     def answer(self) -> dict[str, Any]:
@@ -318,6 +347,10 @@ class Scorer:
             self._number += 1  # what is being computed is not wanted any more
             self._say(why=NO_PLATFORM if profile.platform is None else NO_POSES.format(algorithm))
             return
+        if self._stretch is not None:
+            self._due = None
+            self._begin_stretch(profiles, now)
+            return
         newest = self._recent.minute()
         if newest is None:
             if self._answer["why"] != TOO_SHORT:
@@ -328,10 +361,27 @@ class Scorer:
             self._minute = newest
         self._renew = False
         assert self._minute is not None
-        self._number += 1
+        begin_s, end_s = self._minute.begin_s, self._minute.end_s
+        self._begin(Request(self._number + 1, dict(profiles), self._minute.motion), now, begin_s=begin_s, end_s=end_s)
+
+    def _begin_stretch(self, profiles: Mapping[str, Profile], now: float) -> None:
+        """Have the marked stretch judged, with what was driven before it."""
+        assert self._stretch is not None
+        begin_s, end_s = self._stretch
+        drive = self._recent.stretch(begin_s, end_s, LEAD_S)
+        if drive is None:
+            self._number += 1
+            self._say(why=NO_STRETCH)
+            return
+        inside = begin_s - drive.begin_s, end_s - drive.begin_s
+        request = Request(self._number + 1, dict(profiles), drive.motion, inside)
+        self._begin(request, now, begin_s=begin_s, end_s=end_s, first_s=drive.begin_s)
+
+    def _begin(self, request: Request, now: float, **about: Any) -> None:
+        """Have a request computed."""
+        self._number = request.number
         self._heard = now if self._heard is None else self._heard
-        self._say(busy=True, begin_s=self._minute.begin_s, end_s=self._minute.end_s)
-        request = Request(self._number, dict(profiles), self._minute.motion)
+        self._say(busy=True, **about)
         threading.Thread(target=self._send, args=(request,), daemon=True, name="motioncue judging").start()
 
     def _old(self, newest: Minute) -> bool:

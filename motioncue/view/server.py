@@ -502,7 +502,7 @@ class Server:
                 self._take(None)
             return
         if isinstance(request, Judge):  # changes nothing
-            self._scorer.ask()
+            self._scorer.ask(request.stretch)
             return
         if isinstance(request, Take) or self._hand is None:
             self._take(page)

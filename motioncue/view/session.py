@@ -106,7 +106,10 @@ class Save(_Request, frozen=True):
 
 
 class Judge(_Request, frozen=True):
-    """Judge the settings on the last minute."""
+    """Judge the settings on the last minute, or on a stretch."""
+
+    stretch: tuple[Annotated[float, msgspec.Meta(ge=0)], Annotated[float, msgspec.Meta(ge=0)]] | None = None
+    """From and to, on the engine's grid of ticks [s]."""
 
 
 Request: TypeAlias = Seen | Operate | Take | Give | Set | Turn | Mute | Undo | Swap | Save | Judge

@@ -33,7 +33,7 @@ def launched():
 class Tab:
     """A page in the browser, with what went wrong in it and what it asked for."""
 
-    def __init__(self, browser, server, **options):
+    def __init__(self, browser, server, *, first="offline", **options):
         self.context = browser.new_context(**{"viewport": {"width": 1500, "height": 900}, **options})
         self.page = self.context.new_page()
         self.errors, self.asked = [], []
@@ -41,7 +41,7 @@ class Tab:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(server.url)
-        self.shows("#state", "offline")
+        self.shows("#state", first)
 
     def __enter__(self):
         return self

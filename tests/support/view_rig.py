@@ -38,7 +38,7 @@ def driven(engine, seconds=0.5):
         time.sleep(0.01)
 
 
-def profile():
+def profile(*overrides):
     """Return a profile that is fed by this program, and sends to nobody."""
-    more = ["cueing.algorithm=classical", "platform.preset=hexapod-simona", "supervisor.fade_s=0.1"]
+    more = ["cueing.algorithm=classical", "platform.preset=hexapod-simona", "supervisor.fade_s=0.1", *overrides]
     return load_profile("program-dk", f"output.motion={nowhere()}", f"output.gauges={nowhere()}", *more)

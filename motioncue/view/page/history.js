@@ -5,9 +5,8 @@ const RATE = 64;          // most frames a second
 
 // The newest rows, each of `width` numbers, the first of which is their time; the oldest are overwritten.
 export class History {
-  constructor(width) {
-    this.width = width;
-    this.capacity = SECONDS * RATE;
+  constructor(width, capacity = SECONDS * RATE) {
+    Object.assign(this, { width, capacity });
     this.rows = new Float64Array(width * this.capacity);
     this.count = 0;         // rows added so far
   }

@@ -39,7 +39,7 @@ const tuning = new Tuning($("parameters"), send, ask, (waits) => {
 });
 
 const knobs = new Knobs($("knobs"), tuning, send);
-const timeline = new Timeline($("strip"), $("tools"), { scored: (begin_s, end_s) => send({ do: "judge", begin_s, end_s }) });
+const timeline = new Timeline($("strip"), $("tools"), { scored: (...stretch) => send(stretch.length ? { do: "judge", stretch } : { do: "judge" }) });
 
 // ---- what comes in ----
 
@@ -78,6 +78,7 @@ function newRun(message) {
   [newest, before, noted, least, late, linkMs] = [null, null, null, Infinity, 0, 0];
   events = {};
   tuning.reset();
+  [ghostName, ghosts] = [null, null];
   timeline.begin(message.plays);
   for (const id of ["minute", "saved", "events", "verdict", "timing"]) $(id).replaceChildren();
   columns = Object.fromEntries(message.names.map((name, index) => [name, index]));
@@ -134,8 +135,81 @@ const MINUTE = [
   ["fast_tilt", "fast tilt", "Share of the time in which it rolls or pitches more than 3 °/s faster than the car, or against it", 100, " %"],
 ];
 
-// The last minute with these settings and with others, beside each other.
-function minute({ why, busy, columns, begin_s, end_s }) {
+// What settings do on a marked stretch: by sense, as a share of what is missed at rest, the worst moment and its reason.
+const SENSES = ["surge", "sway", "heave", "roll rate", "pitch rate", "yaw rate"];
+function corner(columns, first_s) {
+  const names = Object.keys(columns).filter((name) => columns[name].errors), cell = (text, tag = "td", more = {}) => Object.assign(document.createElement(tag), { textContent: text }, more);
+  const line = (...cells) => {
+    const row = document.createElement("tr");
+    row.append(...cells);
+    return row;
+  };
+  const share = (value) => (Number.isFinite(value) ? `${Math.round(100 * value)} %` : "–");
+  const head = line(cell("felt wrong, of rest", "th"), ...names.map((name) => cell(name, "th")));
+  const rows = SENSES.map((sense, at) => line(cell(sense, "th"), ...names.map((name) => cell(columns[name].rest[at] > 0.1 ? share(columns[name].errors[at] / columns[name].rest[at]) : "–"))));
+  const all = line(cell("all", "th"), ...names.map((name) => cell(share(columns[name].ratio)))), travel = line(cell("travel used", "th"), ...names.map((name) => cell(share(columns[name].travel))));
+  const shows = line(cell("", "th"), ...names.map((name) => {
+    const box = cell("");
+    if (name === "now") return box;
+    const show = cell("Show", "button", { type: "button", className: "small", title: `Draws ${name} beside what was driven: dotted lines, and a ghost of the platform` });
+    show.setAttribute("aria-label", `Show ${name}`);
+    show.setAttribute("aria-pressed", String(ghostName === name));
+    show.addEventListener("click", () => {
+      ghost(ghostName === name ? null : name, columns, first_s);
+      for (const button of shows.querySelectorAll("[aria-pressed]")) button.setAttribute("aria-pressed", String(button === show && ghostName === name));
+    });
+    const take = cell("Take", "button", { type: "button", className: "small", title: "Applies these settings now, with the usual fade" });
+    take.setAttribute("aria-label", `Take ${name}`);
+    take.addEventListener("click", name === "before" ? actions.undo : actions.swap);
+    box.append(show, take);
+    return box;
+  }));
+  const table = document.createElement("table");
+  table.append(head, ...rows, all, travel, shows);
+  const worst = names.map((name) => {
+    const { worst, worst_s, why } = columns[name], go = cell(`${name}: worst at ${(first_s + worst_s).toFixed(1)} s, ${worst.replace("_", " ")}: ${why}`, "button", { type: "button", className: "small worst" });
+    go.addEventListener("click", () => timeline.go(first_s + worst_s));
+    return go;
+  });
+  if (ghostName && !names.includes(ghostName)) ghost(null);
+  else if (ghostName) ghost(ghostName, columns, first_s);
+  return [table, ...worst];
+}
+
+// Other settings' rows of the stretch, drawn beside those that were driven.
+let ghostName = null, ghosts = null;
+function ghost(name, columns, first_s) {
+  ghostName = name;
+  ghosts = null;
+  if (name) {
+    const { names, rows } = columns[name], bytes = Uint8Array.from(atob(rows), (letter) => letter.charCodeAt(0)), numbers = new Float32Array(bytes.buffer);
+    ghosts = new History(hello.names.length, numbers.length / names.length);
+    for (let at = 0; at < numbers.length; at += names.length) {
+      const row = new Float64Array(hello.names.length).fill(NaN);
+      names.forEach((each, place) => (row[hello.names.indexOf(each)] = numbers[at + place]));
+      row[0] = first_s + numbers[at];
+      ghosts.add(row);
+    }
+  }
+  plots.ghost = ghosts;
+}
+
+// The last minute with these settings and with others, beside each other; or a stretch of it.
+function minute({ why, busy, columns, begin_s, end_s, first_s }) {
+  if (first_s !== undefined && busy) {
+    $("minute-span").textContent = `${begin_s.toFixed(1)} to ${end_s.toFixed(1)} s · computing …`;
+    return;
+  }
+  if (first_s !== undefined && !why) {
+    $("minute-span").textContent = `${begin_s.toFixed(1)} to ${end_s.toFixed(1)} s`;
+    const failed = Object.entries(columns).filter(([, { errors }]) => !errors).map(([name, { why }]) => Object.assign(document.createElement("p"), { className: "why", textContent: `${name}: ${why}` }));
+    $("minute").replaceChildren(...corner(columns, first_s), ...failed);
+    $("minute-hint").hidden = true;
+    $("minute-head").textContent = "This stretch";
+    return;
+  }
+  $("minute-head").textContent = "The last minute";
+  if (!busy) ghost(null);
   const names = Object.keys(columns);
   const row = (cells, tag = "td") => {
     const line = document.createElement("tr");
@@ -360,7 +434,8 @@ function draw(now) {
   const row = timeline.live ? newest : history.when(at), read = Number.isFinite(pointed) ? history.when(pointed) : row;
   plots.mark = timeline.mark;
   plots.draw(history, start, end, timeline.live ? NaN : at, now);
-  rig.draw(row, calm.matches, row && !driven(row));
+  const beside = ghosts && at >= ghosts.oldest && at <= ghosts.newest ? ghosts.when(at) : null;
+  rig.draw(row, calm.matches, row && !driven(row), beside);
   timeline.draw(plots.flags);
   if (row && now - toldAt >= TEXT_MS) {
     showBars(row);

@@ -48,7 +48,10 @@ export class Timeline {
       loop: button("loop", "Loop", "Plays the stretch over and over", () => this.loop()),
       zoom: button("zoom", "Zoom", "Shows the stretch only", () => (this.zoomed = !this.zoomed)),
       score: button("score", "Score it", "What the settings are worth on this stretch, and where it is worst", () => this.scored(...this.mark)),
-      clear: button("clear", "Clear", "No stretch is marked", () => Object.assign(this, { mark: null, loops: false, zoomed: false })),
+      clear: button("clear", "Clear", "No stretch is marked", () => {
+        Object.assign(this, { mark: null, loops: false, zoomed: false });
+        this.scored();
+      }),
     });
     this.said = make("span", { className: "quiet" });
     tools.append(this.said);

@@ -17,9 +17,10 @@ from motioncue.virtual.installation import Installation
 
 PROFILE = "ccd-dk-washout"
 PLATFORM = ("platform.preset=hexapod-simona", "cueing.preset=auto")
-DRIVE = "trouble"
-CHANGE_S = 12.0  # the last minute before it is judged until the picture is drawn
-MOMENT_S = 26.0  # a teleport was caught, the cue is whole again, the second corner begins
+DRIVE = "turns"
+CHANGE_S = 4.0  # of the settings
+MOMENT_S = 22.0  # the second corner is over
+CORNER = 0.28, 0.62  # of the plots' width
 WIDTH, HEIGHT = 1500, 930
 
 
@@ -35,13 +36,31 @@ def draw(file: Path) -> None:
         page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="dark")
         page.goto(server.url)
         wait_until(page, installation, CHANGE_S)
-        gain = page.locator('[data-key="cueing.surge.gain"] input.number')
-        gain.fill("0.3")
-        gain.press("Enter")
-        gain.blur()
+        page.get_by_role("group", name="Axis").get_by_role("button", name="sway").click()
+        for _ in range(4):
+            page.get_by_role("button", name="stronger: less").click()
+            page.wait_for_timeout(300)
         wait_until(page, installation, MOMENT_S)
+        mark(page)
         page.screenshot(path=file)
         chromium.close()
+
+
+def mark(page: Page) -> None:
+    """Mark the corner, have it scored, and look at its worst moment beside the settings of the beginning."""
+    box = page.locator(".plot .u-over").nth(1).bounding_box()
+    assert box is not None
+    left, right = (box["x"] + share * box["width"] for share in CORNER)
+    page.mouse.move(left, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move((left + right) / 2, box["y"] + 20)
+    page.mouse.move(right, box["y"] + 20)
+    page.mouse.up()
+    page.click("#score")
+    page.get_by_role("button", name="Show B,").click(timeout=60_000)
+    page.locator(".worst").last.click()
+    page.mouse.move(10, 10)
+    page.wait_for_timeout(1000)
 
 
 def wait_until(page: Page, installation: Installation, moment_s: float) -> None:

@@ -35,9 +35,8 @@ def installation_view(installation: Installation, messages: Sequence[str] = (), 
         shown = values_of(platform.channels("motion")) or values_of(installation.engine.newest()["cue"])
         return shown, platform.received["motion"]
 
-    label = installation.profile.outputs[0].system.upper()[:4]
     title = f"{title_of(installation)}{where}"
-    return EngineView(installation.engine, title, installation.duration_s, messages, label=label, cue=received)
+    return EngineView(installation.engine, title, installation.duration_s, messages, cue=received)
 
 
 def title_of(installation: Installation) -> str:

@@ -63,7 +63,7 @@ def command(
     bit; with other settings, a table shows the differences.  A run that was rolled over takes all its files.  The last
     seconds of a run are replayed from rest.
 
-    With --view 8765, the drive plays over and over on a page in the browser; what is tuned there is replayed at once.
+    With --view 8765, the drive plays on a page in the browser; what is tuned there is replayed at once.
     Ctrl-C ends it.
 
     \b

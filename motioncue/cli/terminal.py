@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -474,7 +475,10 @@ def _foot(view: View, width: int, room: int, glyphs: Glyphs) -> list[Text]:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    """Return a name as words; a bound of the first output without saying so."""
+    found = re.match(r"output\[(\d+)\]\.", name)
+    place = f"output {int(found[1]) + 1} " if found and found[1] != "0" else ""
+    return place + name[found.end() if found else 0 :].replace("_", " ")
 
 
 def _transition(transition: Transition, glyphs: Glyphs) -> Text:

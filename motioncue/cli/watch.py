@@ -66,8 +66,6 @@ class EngineView:
         Planned duration of the run [s].
     messages : sequence of str
         Log lines, of which the newest are shown.
-    label : str
-        Label of the cue.
     cue : callable, optional
         Returns the cue as the platform received it, and the number of packets it received; by default the engine's own.
     """
@@ -79,7 +77,6 @@ class EngineView:
         total_s: float | None,
         messages: Sequence[str],
         *,
-        label: str = "cue",
         cue: Callable[[], tuple[Mapping[str, float], int]] | None = None,
     ) -> None:
         self._engine = engine
@@ -87,7 +84,7 @@ class EngineView:
         self._total_s = total_s
         self._messages = messages
         self._cue = cue
-        self._history = History([("car", "car"), ("felt", "felt"), ("cue", label)])
+        self._history = History([("car", "car"), ("felt", "felt"), ("cue", "ask")])  # the page says "asked"
         self._platform = PlatformInForce()
         self._in, self._out = Rate(), Rate()
 

@@ -46,8 +46,9 @@ PLAYED = 6.0  # minutes played faster than real time
 TOUR_S = 62.0  # of the virtual car; it begins again, which is one more event for the page
 GAIN = '[data-key="cueing.surge.gain"]'
 
-ALLOWED = {"heap [MB]": 1.0, "nodes": 200, "page [MB]": 16.0, "server [MB]": 16.0}
-"""Growth of the page's objects and elements in use, and of processes, which keep free memory in pieces."""
+ALLOWED = {"heap [MB]": 2.5, "nodes": 200, "page [MB]": 16.0, "server [MB]": 16.0}
+"""Growth of the page's objects (those of a picture come and go) and elements in use, and of processes, which keep free
+memory in pieces."""
 
 
 def rss_mb(pid):
@@ -124,6 +125,7 @@ def in_real_time(minutes, samples, tell=lambda *row: None):
     with served(minutes + 2.0) as (url, pid), chromium() as browser:
         watched = Watched(browser, url)
         watched.page.wait_for_selector(f"{GAIN} input[type=range]")
+        watched.page.get_by_role("button", name="5", exact=True).click()  # lines that grow no longer after five seconds
         begin = time.monotonic()
         for sample in range(1, samples + 1):
             acts = max(1, round(60.0 * minutes / samples / 15.0))

@@ -63,7 +63,7 @@ function begin(message) {
   const again = hello?.run === message.run;
   hello = message;
   frames = 0;
-  $("caption").title = message.scene.sent ? "" : "No output sends the positions of its actuators: these are what the cue's pose would need.";
+  $("caption").title = message.scene.sent ? "" : "No output sends the positions of its actuators: these are what the pose that is asked for would need.";
   for (const [id, label] of Object.entries(message.plays ? { engage: "Play", hold: "Pause" } : { engage: "Engage", hold: "Hold" })) $(id).textContent = label;
   say("");
   if (asked) park();
@@ -118,7 +118,7 @@ function rebuild({ title, poses, parameters }) {
   $("title").textContent = title;
   showState.title = title;
   const { kind, sent } = hello.scene;
-  $("caption").textContent = kind === "none" ? (poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${kind}${sent ? "" : ", as asked"} · grid 0.5 m`;
+  $("caption").textContent = kind === "none" ? (poses ? "the pose asked for (no [platform])" : "the attitude asked for (no pose)") : `${kind}${sent ? "" : ", as asked"} · grid 0.5 m`;
   const focused = document.activeElement?.id;
   tuning.build(parameters);
   if (focused?.startsWith("p-")) $(focused)?.focus();      // the same control, built anew
@@ -128,9 +128,9 @@ function rebuild({ title, poses, parameters }) {
 let built = false;
 
 const MINUTE = [
-  ["fits", "score, made to fit", "Score of the cue made smaller until it fits the platform: 0 as at rest, 100 as the best motion known in advance", 1, ""],
+  ["fits", "score, turned down to fit", "Score of what is asked, made smaller until it fits the platform: 0 as at rest, 100 as the best motion known in advance", 1, ""],
   ["stopped", "score, as the platform does it", "Score of what the platform does, whose actuators keep their bounds", 1, ""],
-  ["rates", "score, rates first", "Score of the cue that fits, with the thresholds of turning halved", 1, ""],
+  ["rates", "score, rates first", "The same, with the thresholds of turning halved", 1, ""],
   ["ratio", "felt wrong, of rest", "Error of what the platform does, as a share of that of a platform at rest", 100, " %"],
   ["fast_tilt", "fast tilt", "Share of the time in which it rolls or pitches more than 3 °/s faster than the car, or against it", 100, " %"],
 ];
@@ -322,7 +322,7 @@ function stats(message) {
   const late = message.lateness_us;
   const rejected = Object.values(message.rejected).reduce((sum, each) => sum + each, 0);
   const limited = Object.entries(message.limited).filter(([, share]) => share > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
-    .map(([name, share]) => `${name.replaceAll("_", " ")} ${share < 0.01 ? "<1" : (100 * share).toFixed(0)} %`);
+    .map(([name, share]) => `${name.replace(/^output\[(\d+)\]\./, (_, at) => (at === "0" ? "" : `output ${Number(at) + 1} `)).replaceAll("_", " ")} ${share < 0.01 ? "<1" : (100 * share).toFixed(0)} %`);
   const rows = [
     ["frames in", hello.plays ? message.frames_received : `${rate.toFixed(1)} /s`], ["packets out", `${message.rate_hz.toFixed(2)} /s`],
     ["packets leave", message.grade], ["late, half", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],

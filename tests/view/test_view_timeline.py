@@ -22,6 +22,20 @@ def browser():
         yield browser
 
 
+def scored(tab):
+    """Mark some seconds of what was driven, and have them scored."""
+    for _ in range(6):
+        tab.page.locator("#moment").press("PageDown")
+    tab.shows("#tools", "s ago")
+    tab.page.click("#mark-begin")
+    for _ in range(3):
+        tab.page.locator("#moment").press("PageUp")
+    tab.page.click("#mark-end")
+    tab.shows("#tools", "marked")
+    tab.page.click("#score")
+    tab.shows("#minute", "travel used")
+
+
 def test_a_corner_is_marked_scored_shown_beside_other_settings_and_taken(browser, tmp_path):
     with (
         Engine(profile()) as engine,
@@ -32,17 +46,7 @@ def test_a_corner_is_marked_scored_shown_beside_other_settings_and_taken(browser
         driven(engine, 7.0)
         tab.page.get_by_role("button", name="stronger: less").click()
         soon(lambda: engine.requested != begin)
-        tab.page.locator("#moment").focus()
-        for _ in range(6):
-            tab.page.keyboard.press("PageDown")
-        tab.shows("#tools", "s ago")
-        tab.page.click("#mark-begin")
-        for _ in range(3):
-            tab.page.locator("#moment").press("PageUp")
-        tab.page.click("#mark-end")
-        tab.shows("#tools", "marked")
-        tab.page.click("#score")
-        tab.shows("#minute", "travel used")
+        scored(tab)
         tab.shows("#minute", "worst at")
         tab.page.get_by_role("button", name="Show B").click()
         playwright.expect(tab.page.get_by_role("button", name="Show B")).to_have_attribute("aria-pressed", "true")
@@ -52,6 +56,24 @@ def test_a_corner_is_marked_scored_shown_beside_other_settings_and_taken(browser
         tab.page.click("#live")
         playwright.expect(tab.page.locator("#live")).to_have_attribute("aria-pressed", "true")
         assert tab.errors == []
+
+
+def test_a_phone_that_is_locked_takes_no_settings(browser, tmp_path):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with (
+        Engine(profile()) as engine,
+        Server(engine, Address("127.0.0.1", 0), folder=tmp_path) as server,
+        Tab(browser, server, **phone) as tab,
+    ):
+        engine.retune({"cueing.surge.gain": 0.6})
+        driven(engine, 7.0)
+        scored(tab)
+        tab.page.get_by_role("button", name="Take B").click()
+        tab.shows("#notice", "locked")
+        assert engine.requested.cueing.surge.gain == 0.6
+        tab.page.click("#unlock")
+        tab.page.get_by_role("button", name="Take B").click()
+        soon(lambda: engine.requested.cueing.surge.gain != 0.6)
 
 
 def test_what_was_driven_is_there_after_a_reload(browser, tmp_path):

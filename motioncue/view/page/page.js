@@ -160,7 +160,11 @@ function corner(columns, first_s) {
     });
     const take = cell("Take", "button", { type: "button", className: "small", title: "Applies these settings now, with the usual fade" });
     take.setAttribute("aria-label", `Take ${name}`);
-    take.addEventListener("click", name === "before" ? actions.undo : actions.swap);
+    take.addEventListener("click", () => {
+      if ($("undo").closest("fieldset").disabled) say("locked: Unlock first");      // a phone that is for looking
+      else if (name === "before") actions.undo();
+      else actions.swap();
+    });
     box.append(show, take);
     return box;
   }));

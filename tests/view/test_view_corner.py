@@ -33,7 +33,7 @@ def braking(seconds=12.0, at=6.0, force=-4.0):
     return motion
 
 
-def test_what_stands_still_misses_all_that_is_felt_in_the_car():
+def test_what_stands_still_misses_all_that_is_felt():
     silent = [f"cueing.{axis}.gain=0" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")]
     found = corner(profile(*silent, "cueing.tilt.surge_gain=0", "cueing.tilt.sway_gain=0"), braking(), 5.0, 9.0)
     assert found["ratio"] == pytest.approx(1.0, abs=1e-6)
@@ -45,7 +45,7 @@ def test_what_stands_still_misses_all_that_is_felt_in_the_car():
     assert found["why"] == "too little arrives: stronger, more lean, or a slower return"
 
 
-def test_less_is_felt_wrong_with_a_cue_and_the_rest_of_the_drive_does_not_count():
+def test_a_cue_helps_and_the_rest_of_the_drive_does_not_count():
     motion = braking()
     found = corner(profile(), motion, 5.0, 9.0)
     assert found["ratio"] < 0.95
@@ -80,7 +80,7 @@ def test_the_picture_has_the_rows_of_the_stretch():
     assert np.abs(column["used.leg_1"]).max() <= found["travel"] + 1e-6
 
 
-def test_settings_are_judged_on_the_stretch_beside_each_other_and_one_that_cannot_be_says_why():
+def test_settings_are_judged_beside_each_other_on_a_stretch():
     profiles = {"before": profile("cueing.surge.gain=0.2"), "now": profile()}
     (said,) = judged(Request(3, profiles, braking(), (5.0, 9.0)), {})
     assert (said["number"], said["done"], list(said["columns"])) == (3, True, ["before", "now"])
@@ -107,7 +107,7 @@ class Driven:
         self.tick["motion"]["time"], self.tick["motion"]["surge"] = at, index
 
 
-def test_a_stretch_is_of_one_drive_and_has_what_was_driven_before():
+def test_a_stretch_is_of_one_drive_and_has_its_lead():
     engine = Driven()
     recent = Recent(engine)
     for index in itertools.chain(range(1, 3001, 3), range(4001, 6001, 3)):

@@ -32,7 +32,7 @@ def server(engine, tmp_path):
         yield server
 
 
-def test_frames_before_are_served_oldest_first_and_a_restart_is_another_run(server, engine):
+def test_earlier_frames_are_served_and_a_restart_is_another(server, engine):
     with Visitor(server) as page:
         newest = page.next("frame")["time"]
         run, width = page.hello["run"], len(page.hello["names"])
@@ -49,7 +49,7 @@ def test_frames_before_are_served_oldest_first_and_a_restart_is_another_run(serv
         assert page.hello["run"] != run
 
 
-def test_a_slow_link_is_told_how_slow_and_is_not_filled_with_statistics(server):
+def test_a_slow_link_is_told_how_slow_it_is(server):
     with Visitor(server) as page:
         for _ in range(AHEAD):
             page.connection.recv(timeout=120)  # frames and messages, of which it draws nothing

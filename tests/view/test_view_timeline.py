@@ -36,7 +36,7 @@ def scored(tab):
     tab.shows("#minute", "travel used")
 
 
-def test_a_corner_is_marked_scored_shown_beside_other_settings_and_taken(browser, tmp_path):
+def test_a_corner_is_marked_scored_compared_and_taken(browser, tmp_path):
     with (
         Engine(profile()) as engine,
         Server(engine, Address("127.0.0.1", 0), folder=tmp_path) as server,
@@ -102,7 +102,7 @@ def test_a_recording_has_its_end_and_begins_again_when_played(browser):
         assert tab.errors == []
 
 
-def test_a_restart_with_another_profile_is_another_run_on_the_open_page(browser, tmp_path):
+def test_a_restart_is_another_run_on_the_open_page(browser, tmp_path):
     with Engine(profile()) as engine, Server(engine, Address("127.0.0.1", 0), folder=tmp_path) as server:
         port = int(server.url.rstrip("/").rpartition(":")[2])
         tab = Tab(browser, server)

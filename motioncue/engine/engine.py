@@ -128,7 +128,7 @@ class Engine:
         source = self.profile.source
         with ExitStack() as opened:
             # Before anything reaches a simulator or a platform.
-            opened.callback(Claims(self.profile.outputs, self.profile.platform).close)
+            opened.callback((claims := Claims(self.profile.outputs, self.profile.platform)).close)
             self._receiver: Reception | Feeder
             if source.endpoints:
                 self._receiver = Reception(
@@ -176,7 +176,7 @@ class Engine:
                 threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
                 for target in (self._drain, self._receive, self._emit)
             ]
-            self._threads, self._opened, self._ending = threads, opened.pop_all(), ending
+            self._claims, self._threads, self._opened, self._ending = claims, threads, opened.pop_all(), ending
         ending.begin()
         for thread in threads:
             thread.start()
@@ -302,6 +302,7 @@ class Engine:
     def _send(self) -> None:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
+            held.callback(self._claims.close)  # behind the last packet, whether or not anybody closes the engine
             granted = emitter.prepare_thread(output.core, output.lock_memory)
             if output.core is not None and not granted["core"]:
                 log.warning(

@@ -57,7 +57,7 @@ cdef class StreamReceiver:
     -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  A second simulator is refused by closing
     its connection, unless the first one has sent no frame for a second: then the second one takes over.  A connection
-    that has never sent a byte gives way at once to the first one that does (Windows pipes: after the second, too).
+    that has never sent a byte gives way at once to the first one that does.
     Simulators may leave, return and be killed at any byte.
     """
 
@@ -147,9 +147,8 @@ cdef class StreamReceiver:
     cdef void dismiss(self, SessionState* s, const mc_server* server) noexcept nogil:
         """Turn the held clients away: the place is taken, or they have sent nothing in time."""
         cdef int i
-        if server.dismiss != NULL:
-            for i in range(server.dismiss(server.memory)):
-                refuse(s.intake, SECOND_SIMULATOR, self._time.now(self._time.memory), 0)
+        for i in range(server.dismiss(server.memory)):
+            refuse(s.intake, SECOND_SIMULATOR, self._time.now(self._time.memory), 0)
 
     cdef void admit(self, SessionState* s, const mc_server* server, int came, int64_t now) noexcept nogil:
         """Accept a waiting client if there is no simulator or if the present one is silent.
@@ -158,7 +157,7 @@ cdef class StreamReceiver:
         many, keep no simulator out; who knocks meanwhile is held.
         """
         cdef bint taken = self._serving and came == MC_KNOCKS and now - self._heard < ALIVE_NS
-        cdef bint held = taken and not self._spoken and server.hold != NULL
+        cdef bint held = taken and not self._spoken
         cdef int done
         if held:
             done = server.hold(server.memory)

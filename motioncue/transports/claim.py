@@ -5,6 +5,7 @@ A claim is an object of the system that goes with its process, however that ends
 
 import contextlib
 import errno
+import gc
 import ipaddress
 import os
 import socket
@@ -101,6 +102,7 @@ class Claim:
         for take, whose in WAYS:
             with contextlib.suppress(OSError):  # such as a sandbox that forbids the first way
                 while (release := take(name)) is None and time.monotonic() < until:
+                    gc.collect()  # whoever has it may be garbage of this program, in a circle of references
                     time.sleep(0.02)
                 self._release = release
                 self.holder = "" if release is not None else whose(name)

@@ -19,6 +19,9 @@
 #define PIPE_REJECT_REMOTE_CLIENTS 0x00000008
 #endif
 #define MC_PIPE_RETRY_MS 50 /* between attempts to make an instance that listens */
+#define MC_PIPE_HELD (MC_PIPE_INSTANCES - 2) /* most clients held: one instance is the client's, one listens */
+#define MC_PIPE_HELD_MS 20  /* wait for the held clients to send something */
+#define MC_PIPE_LOOK_MS 2   /* between two looks at them */
 typedef struct {
     OVERLAPPED io;
     int pending;
@@ -34,6 +37,9 @@ typedef struct {
     int gone;     /* the client has closed its end */
     uint8_t in[MC_PIPE_BYTES], out[MC_PIPE_BYTES];
     int in_have, in_taken;
+    HANDLE held[MC_PIPE_HELD]; /* the oldest first; nothing is pending on them */
+    int held_count;
+    int speaker; /* the place in `held` of the client that has sent something; -1 if there is none */
 } mc_pipe_server;
 typedef struct {
     HANDLE pipe;
@@ -131,19 +137,51 @@ static int mc_pipe_knocking(mc_pipe_server *s) {
 static void mc_pipe_read(mc_pipe_server *s) {
     s->gone = mc_pipe_started(&s->read, ReadFile(s->client, s->in, sizeof s->in, NULL, &s->read.io)) != ERROR_SUCCESS;
 }
+static HANDLE mc_pipe_unhold(mc_pipe_server *s, int i) {
+    HANDLE pipe = s->held[i];
+    s->held_count--;
+    memmove(&s->held[i], &s->held[i + 1], (size_t)(s->held_count - i) * sizeof pipe);
+    return pipe;
+}
+/* Find the oldest held client that has sent something; close those that have gone. */
+static int mc_pipe_speaks(mc_pipe_server *s) {
+    s->speaker = -1;
+    for (int i = s->held_count - 1; i >= 0; i--) {
+        DWORD bytes = 0;
+        if (!PeekNamedPipe(s->held[i], NULL, 0, NULL, &bytes, NULL)) {
+            CloseHandle(mc_pipe_unhold(s, i));
+            if (s->speaker > i) s->speaker--;
+        } else if (bytes) {
+            s->speaker = i;
+        }
+    }
+    return s->speaker >= 0;
+}
 static int mc_pipe_wait(void *memory, int timeout_ms, int deaf) {
     mc_pipe_server *s = (mc_pipe_server *)memory;
     HANDLE events[3];
-    DWORD n = 0, timeout = timeout_ms < 0 ? INFINITE : (DWORD)timeout_ms;
+    DWORD n = 0, happened, timeout = timeout_ms < 0 ? INFINITE : (DWORD)timeout_ms;
+    int looks;
     mc_pipe_listen(s);
+    /* Others wait until the held ones have had their time; the caller is never deaf for want of a descriptor, because a
+       waiting client has its instance already. */
+    deaf = s->held_count == MC_PIPE_HELD;
     events[n++] = s->woken;
     if (s->connect.pending) events[n++] = s->connect.io.hEvent;
     else if (timeout > MC_PIPE_RETRY_MS) timeout = MC_PIPE_RETRY_MS;
     if (s->client != INVALID_HANDLE_VALUE && s->read.pending) events[n++] = s->read.io.hEvent;
-    if (s->knocking || (s->client != INVALID_HANDLE_VALUE && (s->gone || s->in_taken < s->in_have))) timeout = 0;
-    WaitForMultipleObjects(n, events, FALSE, timeout);
-    (void)deaf; /* unused: a waiting client has its instance already, so `accept` needs no descriptor */
-    return mc_pipe_knocking(s);
+    if ((s->knocking && !deaf) || (s->client != INVALID_HANDLE_VALUE && (s->gone || s->in_taken < s->in_have))) timeout = 0;
+    if (!s->held_count) {
+        WaitForMultipleObjects(n, events, FALSE, timeout);
+        return mc_pipe_knocking(s) ? MC_KNOCKS : 0;
+    }
+    for (looks = 0;; looks++) {
+        happened = WaitForMultipleObjects(n, events, FALSE, timeout < MC_PIPE_LOOK_MS ? timeout : MC_PIPE_LOOK_MS);
+        if (mc_pipe_speaks(s)) return MC_SPEAKS;
+        if (mc_pipe_knocking(s) && !deaf) return MC_KNOCKS;
+        if (timeout == 0 || happened != WAIT_TIMEOUT || !s->held_count) return 0;
+        if (looks >= MC_PIPE_HELD_MS / MC_PIPE_LOOK_MS) return MC_QUIET;
+    }
 }
 static void mc_pipe_wake(void *memory) { SetEvent(((mc_pipe_server *)memory)->woken); }
 /* Closing without disconnecting lets the client still read what has been written. */
@@ -156,17 +194,39 @@ static void mc_pipe_close_client(void *memory) {
     CloseHandle(s->client);
     s->client = INVALID_HANDLE_VALUE;
 }
-static int mc_pipe_accept(void *memory) {
-    mc_pipe_server *s = (mc_pipe_server *)memory;
-    if (!s->knocking) return 0;
-    mc_pipe_close_client(s);
-    s->client = s->listener;
+/* Return the waiting client's instance, which listens no more. */
+static HANDLE mc_pipe_let_in(mc_pipe_server *s) {
+    HANDLE pipe = s->listener;
     s->listener = INVALID_HANDLE_VALUE;
     s->knocking = 0;
+    return pipe;
+}
+static int mc_pipe_accept(void *memory) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    HANDLE pipe;
+    if (s->speaker < 0 && !s->knocking) return 0;
+    pipe = s->speaker >= 0 ? mc_pipe_unhold(s, s->speaker) : mc_pipe_let_in(s);
+    s->speaker = -1;
+    mc_pipe_close_client(s);
+    s->client = pipe;
     s->in_have = s->in_taken = 0;
     mc_pipe_listen(s); /* at once, or other clients would find the pipe busy */
     mc_pipe_read(s);
     return 1;
+}
+static int mc_pipe_hold(void *memory) { /* `wait` announces no client while no place is free */
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    if (!s->knocking) return 0;
+    s->held[s->held_count++] = mc_pipe_let_in(s);
+    mc_pipe_listen(s);
+    return 1;
+}
+static int mc_pipe_dismiss(void *memory) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    int n = s->held_count;
+    while (s->held_count) CloseHandle(mc_pipe_unhold(s, 0));
+    s->speaker = -1;
+    return n;
 }
 static int mc_pipe_refuse(void *memory) {
     mc_pipe_server *s = (mc_pipe_server *)memory;
@@ -210,6 +270,7 @@ static int mc_pipe_send(void *memory, const uint8_t *buffer, int size) {
 static void mc_pipe_close(mc_pipe_server *s) {
     DWORD bytes;
     mc_pipe_close_client(s);
+    mc_pipe_dismiss(s);
     if (s->listener != INVALID_HANDLE_VALUE) {
         mc_pipe_cancel(s->listener, &s->connect, &bytes);
         CloseHandle(s->listener);
@@ -228,12 +289,13 @@ static void mc_pipe_close(mc_pipe_server *s) {
    wait makes it once the name is free.  It is made as the first instance, so that no other process's access rules
    apply. */
 static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) {
-    mc_server calls = {mc_pipe_wait, mc_pipe_wake, mc_pipe_accept, mc_pipe_refuse, NULL, NULL,
+    mc_server calls = {mc_pipe_wait, mc_pipe_wake, mc_pipe_accept, mc_pipe_refuse, mc_pipe_hold, mc_pipe_dismiss,
                        mc_pipe_receive, mc_pipe_send, mc_pipe_close_client, s};
     DWORD error;
     int events;
     memset(s, 0, sizeof *s);
     s->listener = s->client = INVALID_HANDLE_VALUE;
+    s->speaker = -1;
     wcsncpy(s->name, name, sizeof s->name / sizeof *s->name - 1);
     s->woken = CreateEventW(NULL, FALSE, FALSE, NULL);
     events = mc_pipe_io_open(&s->connect) & mc_pipe_io_open(&s->read) & mc_pipe_io_open(&s->write);

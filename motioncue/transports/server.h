@@ -17,9 +17,9 @@ typedef struct {
        MC_NOT_ALLOWED or MC_NO_DESCRIPTOR. */
     int (*accept)(void *memory);
     int (*refuse)(void *memory);
-    /* Keep the waiting client beside the current one, and return as `accept`; NULL if this transport cannot. */
+    /* Keep the waiting client beside the current one, and return as `accept`. */
     int (*hold)(void *memory);
-    /* Turn all held clients away, and return their number; NULL where `hold` is. */
+    /* Turn all held clients away, and return their number. */
     int (*dismiss)(void *memory);
     /* Return the number of bytes received; 0 if the client has gone; -1 if there are none yet. */
     int (*receive)(void *memory, uint8_t *buffer, int room);

@@ -1,6 +1,7 @@
 """One program at a time drives the platform at an address: others are refused, a killed one leaves nothing behind."""
 
 import contextlib
+import gc
 import os
 import re
 import shutil
@@ -8,10 +9,12 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
+import numpy as np
 import pytest
 from c_api import c_api
-from helpers import free_port, loopbacks
+from helpers import eventually, free_port, loopbacks
 
 import motioncue
 from motioncue.core.clock import FakeClock
@@ -159,6 +162,48 @@ def test_what_has_ended_blocks_nothing(ports):
             pass
         relay = motioncue.relay(profile)
         del relay
+
+
+def test_a_stop_that_nobody_waits_for_ends_the_claim_at_rest(ports):
+    profile = motioncue.load_profile("program-dk", *outputs(**ports))
+    first = motioncue.Engine(profile).start()
+    try:
+        first.stop(wait=False)
+        eventually(lambda: first.over)
+        with motioncue.Engine(profile):
+            pass
+    finally:
+        first.stop()
+
+
+def test_a_stop_keeps_its_claim_during_the_fade(ports):
+    slow = motioncue.load_profile("program-dk", "supervisor.fade_s=3", *outputs(**ports))
+    first = motioncue.Engine(slow).start()
+    try:
+        motion = np.zeros(1, motioncue.MOTION_DTYPE)
+        motion["surge"] = 2.0
+        for number in range(50):
+            motion["frame_time"] = 0.02 * number
+            first.feed(motion)
+            time.sleep(0.02)
+        first.stop(wait=False)
+        with pytest.raises(EndpointError, match="another engine or relay of this program"):
+            motioncue.Engine(slow).start()
+        assert not first.over
+    finally:
+        first.stop(leave=True)
+
+
+def test_a_forgotten_relay_in_a_circle_blocks_nothing(ports):
+    profile = motioncue.load_profile("program-dk", *outputs(**ports))
+    gc.disable()
+    try:
+        circle = [motioncue.relay(profile)]
+        circle.append(circle)
+        del circle
+        assert motioncue.relay(profile) is not None
+    finally:
+        gc.enable()
 
 
 def test_a_refused_run_holds_nothing(ports):

@@ -98,7 +98,7 @@ def profile(url, sink):
 
 
 @programs
-@pytest.mark.parametrize("name", ["timer", "datagrams", "pipe", "line"])
+@pytest.mark.parametrize("name", ["timer", "datagrams", "pipe", "pipe_held", "line"])
 def test_calls_to_the_system_are_as_wanted(name):
     with program(name) as process:
         assert printed(process)[0] == "all as wanted\n"

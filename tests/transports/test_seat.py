@@ -194,12 +194,11 @@ def test_a_stopped_simulator_makes_room_and_learns_it_when_it_goes_on(url, sessi
             player.kill()
 
 
-# Connections that send nothing.  A pipe's server holds none: only the same user's programs can open a pipe.
+# Connections that send nothing.
 
 sockets_only = pytest.mark.parametrize("url", [scheme for scheme in SCHEMES if scheme != "pipe"], indirect=True)
 
 
-@sockets_only
 @pytest.mark.parametrize("silent", [1, 2, 10, 17, 60])
 def test_the_first_that_sends_anything_drives_past_all_that_were_silent_before(url, session, silent):
     """The clock stands still, so that nobody's second is over."""
@@ -216,7 +215,6 @@ def test_the_first_that_sends_anything_drives_past_all_that_were_silent_before(u
     assert names(session).count("taken_over") == 1
 
 
-@sockets_only
 def test_one_byte_of_a_silent_simulator_keeps_its_place(url, session):
     with serving(url, session, FakeClock()), connect(url, timeout_s=30) as first:
         eventually(lambda: session.sessions == 1)
@@ -230,7 +228,6 @@ def test_one_byte_of_a_silent_simulator_keeps_its_place(url, session):
     assert session.rejected == {"second_simulator": 1}
 
 
-@sockets_only
 def test_who_leaves_while_it_is_held_is_forgotten(url, session):
     with serving(url, session, FakeClock()):
         crowd = [connect(url, timeout_s=30) for _ in range(30)]

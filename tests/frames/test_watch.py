@@ -187,6 +187,21 @@ def test_a_short_freeze_is_none():
     assert steady(frames).discontinuities == {}
 
 
+@pytest.mark.parametrize(("spikes", "jumps"), [(3, {}), (4, {"teleport": 1})])
+def test_more_than_three_spikes_a_second_are_a_discontinuity(spikes, jumps):
+    frames = cruise()[: 60 + 6 * spikes]  # one every tenth of a second
+    frames["position"][60::6, 0] += 30.0
+    assert steady(frames).discontinuities == {"spike": spikes, **jumps}
+
+
+@pytest.mark.parametrize(("lasts_s", "found"), [(0.22, {}), (0.30, {"acceleration_contradicted": 1})])
+def test_a_claim_that_nothing_shows_is_held_for_a_quarter_second(lasts_s, found):
+    frames = cruise()[: 60 + round(lasts_s * 60)]
+    frames["acceleration"][60:, 2] = 45.0  # while the velocity stays the same
+    session = arriving(frames, np.arange(len(frames)) / 60, velocity_error_m_s=math.inf)
+    assert session.discontinuities == found
+
+
 def test_a_second_session_is_a_reconnect():
     bench = Bench().connect().play(cruise(150), np.arange(150) * DT)
     bench.connect().play(cruise(10), np.arange(1, 11) * DT)

@@ -56,7 +56,7 @@ SLOW = [
 class Rig:
     """An emitter on a fake clock, fed by a simulator without limits."""
 
-    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S, hold_s=HOLD_S, limits=None):
+    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S, hold_s=HOLD_S, limits=None, engage_s=0.0):
         settings = motioncue.load_profile(profile, *overrides)
         takes = [
             Take("frame_duration", 0, "frame_time"),
@@ -76,7 +76,7 @@ class Rig:
         )
         self.clock = FakeClock(START)
         algorithm = design(settings.cueing, 1e9 / PERIOD)
-        designed = Settings(algorithm, limits, period_ns=PERIOD, hold_s=hold_s, fade_s=fade_s)
+        designed = Settings(algorithm, limits, period_ns=PERIOD, hold_s=hold_s, fade_s=fade_s, engage_s=engage_s)
         self.emitter = Emitter(self.intake, designed, self.clock, trace=20_000)
         self.now = START
         self.place = 0.0
@@ -470,6 +470,12 @@ def test_input_is_overdue_after_three_quarters_of_the_hold_and_lost_after_all_of
     assert rig.run(0.02 * hold_s).ticks().state == "HOLDING"
     assert rig.run(0.97 * hold_s - (rig.now - rig.fed) * 1e-9).state == "HOLDING"
     assert rig.run(0.03 * hold_s).ticks().state == "PARKING"
+
+
+def test_held_before_it_has_engaged_it_stays_at_neutral():
+    rig = Rig(engage_s=0.5).drive(0.2).operate("hold").drive(0.2)
+    assert (rig.state, rig.emitter.trace["weight"].max()) == ("HOLDING", 0.0)
+    assert rig.drive(0.3).emitter.newest()["weight"][0] > 0.0  # after that, what is held fades in
 
 
 def test_coming_back_from_a_hold_makes_no_step():

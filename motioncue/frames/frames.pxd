@@ -54,7 +54,6 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
     A stamp that repeats with the `same` state says that no time has passed.
     """
     cdef double arrival = 1e-9 * (now - s.watch.heard)
-    cdef double pace = s.timeline.usual if s.timeline.frames > 1 else arrival
     if isfinite(s.said.stamp):
         if s.watch.armed and s.said.stamp < s.before.stamp:
             if not begins_again(s, now):
@@ -67,7 +66,9 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
         if not s.watch.armed:
             stamps_restart(&s.stamps_next, s.said.stamp)
         elif not same or s.said.stamp != s.before.stamp or s.stamps.vague:
-            s.said.frame_duration = stamps_take(&s.stamps_next, s.said.stamp, arrival, pace)
+            s.said.frame_duration = stamps_take(&s.stamps_next, s.said.stamp, arrival)
+            if s.stamps_next.vague and not s.stamps.vague:      # from here on, arrivals go on from the time so far
+                s.began = s.watch.heard - <int64_t>(1e9 * s.frame_time)
         s.fallen = 0
     if s.began == 0:
         s.began = now
@@ -92,7 +93,7 @@ cdef inline int turn(IntakeState* s, int64_t now) noexcept nogil:
         m.speed = s.said.speed
     m.frame_time = s.frame_time + s.said.frame_duration
     if not isfinite(m.frame_time):
-        m.frame_time = s.frame_time + 1e-9 * (now - s.watch.heard) if s.stamps_next.vague else (now - s.began) * 1e-9
+        m.frame_time = (now - s.began) * 1e-9
     m.time = now
     return ACCEPTED
 
@@ -196,9 +197,11 @@ cdef inline void use(IntakeState* s) noexcept nogil:
     if not held:
         s.followed = place.spent
     s.held = held
-    # What is derived begins at zero, and comes from there faster than the drive moves.
+    # What is derived begins at zero, or stands while a change does not count, and then moves faster than the drive.
     if derives(&s.stages, &s.said) and s.stages.settled < SETTLED:
+        place.joins += s.stages.settled == 0.0
         place.sure = False
+        place.told += <int64_t>(1e9 * SETTLED * s.stages.delay)
     out[0] = s.motion
     s.publication.place = place[0]
     if s.watch.step.held:

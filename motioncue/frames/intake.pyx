@@ -18,6 +18,7 @@ from motioncue.core.records cimport Motion, Publication, publication_clear, publ
 from motioncue.frames.body cimport BodyStage
 from motioncue.frames.frames cimport take_axes, take_motion
 from motioncue.frames.stages cimport TelemetryStages
+from motioncue.frames.stamps cimport Stamps
 from motioncue.frames.state cimport (
     REASON_COUNT, IntakeState, Tuned, tuned_clear, tuned_read, tuned_write, begin, refuse, tell,
 )
@@ -151,13 +152,16 @@ cdef Tuned tuned_of(thresholds):
     return tuned
 
 
-cdef double stamp_unit(const Message* m) noexcept:
-    """Return the unit of a message's time stamp [s], if that is a whole number, and no count; otherwise 0."""
+cdef void know_stamps(Stamps* stamps, const Message* m) noexcept:
+    """Learn from a message's rows how exact its time stamp is."""
     cdef int i
+    stamps.unit = stamps.rounding = 0.0
     for i in range(m.row_count):
-        if m.rows[i].slot == STAMP and m.rows[i].format not in (F4, F8, N8, TEXT):
-            return fabs(m.rows[i].scale)
-    return 0.0
+        if m.rows[i].slot == STAMP:
+            if m.rows[i].format == F4:
+                stamps.rounding = 2.0**-23
+            elif m.rows[i].format not in (F8, N8, TEXT):
+                stamps.unit = fabs(m.rows[i].scale)
 
 
 cdef class Intake:
@@ -220,7 +224,7 @@ cdef class Intake:
             s.needs_axes = s.needs_axes or s.messages.rows[i].role == ROLE_AXES
             s.needs_part = s.needs_part or s.messages.rows[i].role == ROLE_NEEDED
             if s.messages.rows[i].role == ROLE_MOTION:
-                s.stamps.unit = stamp_unit(&s.messages.rows[i])
+                know_stamps(&s.stamps, &s.messages.rows[i])
         set_absent(&s.messages)
         s.messages.unknown = make_reply(unknown_reply, Echo())
         s.stages = TelemetryStages().stages if stages is None else stages.stages

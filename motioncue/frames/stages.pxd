@@ -16,6 +16,7 @@ from motioncue.core.rotation cimport between, from_angles, from_axes, from_order
 
 cdef enum:
     SHORTEST_US = 100       # frames closer together count as this far apart
+    STOOD = 4               # frames in a row without a change that counts, after which what is derived has stood still
     SETTLED = 5             # delays after which what is derived has left the zero with which it begins
 
 
@@ -45,7 +46,8 @@ ctypedef struct Stages:
     int same_from           # first and number of the telemetry's doubles that, if all repeat, mark a repeated state
     int same_count
     bint running            # a frame to compare with is stored
-    double settled          # for how long that has been so, in delays
+    int stood               # successive frames whose change says nothing; the first of a bunch is only one
+    double settled          # for how long there was one, and what is derived has moved, in delays
     double orientation[4]   # attitude of that frame
     double velocity[3]
     double rate[3]          # derived so far: car's axes [rad/s]
@@ -162,7 +164,8 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) n
         dt = 1e-6 * SHORTEST_US
     if s.running:
         share = 1.0 - exp(-(sure if sure < dt else dt) / s.delay)
-        s.settled += dt / s.delay
+        s.stood = 0 if sure > 0.0 else s.stood + 1
+        s.settled = s.settled + dt / s.delay if s.stood < STOOD else 0.0
         between(s.orientation, t.orientation, turn)
         for i in range(3):
             s.rate[i] += share * (turn[i] / dt - s.rate[i])

@@ -5,10 +5,10 @@ frames that are 16.7 ms apart seem to be now 15.6 and now 23.4 ms apart, and a s
 half.  What a stamp does say is that the frame was taken between it and the next multiple.  Within that, frames are as
 evenly spaced as they can be: each a whole number of mean intervals after the one before.
 
-A stamp that is coarser than the interval between frames does not say when a frame was taken, nor how many were
-lost: then the duration is unknown, as that of a source without stamps, and arrivals tell the pace.
+A clock that has become coarser than that, because it has counted for hours in a number of 4 bytes, says less about when
+a frame was taken than its arrival does: then the duration is unknown, as that of a source without stamps.
 
-Whole numbers of a larger unit than 2 ms are counts of frames or steps, and exact: no clock is that coarse by design.
+Whole numbers of a larger unit than 1.9 ms are counts of frames or steps, and exact: no clock is that coarse by design.
 """
 
 from libc.math cimport NAN, fabs, rint
@@ -20,20 +20,15 @@ cdef enum:
 cdef extern from *:
     """
     #define MC_STAMPS_NEGLIGIBLE 1e-3   /* resolution, relative to the interval, that makes no difference */
-    #define MC_STAMPS_VAGUE 0.75        /* the same that makes stamps vague */
-    #define MC_STAMPS_CLEAR 0.5         /* the same below which they are no longer vague */
-    #define MC_STAMPS_FASTEST_S 0.0005  /* [s] shortest pace of arrivals: those of a file's frames, all at once, are none */
-    #define MC_STAMPS_CLOCK_S 0.002     /* [s] largest unit of a clock that is a whole number */
+    #define MC_STAMPS_CLOCK_S 0.0019    /* [s] coarsest resolution of a clock that tells when a frame was taken */
     """
     const double NEGLIGIBLE "MC_STAMPS_NEGLIGIBLE"
-    const double VAGUE "MC_STAMPS_VAGUE"
-    const double CLEAR "MC_STAMPS_CLEAR"
-    const double FASTEST_S "MC_STAMPS_FASTEST_S"
     const double CLOCK_S "MC_STAMPS_CLOCK_S"
 
 
 ctypedef struct Stamps:
     double unit                 # of stamps that are whole numbers [s]; 0 if they are not
+    double rounding             # resolution of stamps that are not, relative to their value; 0 if they are exact
     double stamp                # of the newest accepted frame [s]
     double time                 # when that frame was taken [s]: no earlier than its stamp
     double sum                  # decaying sum of the intervals between frames [s]
@@ -53,39 +48,24 @@ cdef inline double resolution(const Stamps* s, double stamp, double interval) no
 
     That of a number of 4 bytes is the spacing of such numbers, or up to twice as much.
     """
-    cdef double coarse = s.unit
-    if coarse > 0.0:
-        return coarse if coarse <= CLOCK_S else 0.0
-    coarse = fabs(stamp) * 2.0**-23
-    return coarse if coarse > NEGLIGIBLE * interval and <double>(<float>stamp) == stamp else 0.0
+    cdef double coarse = s.rounding * fabs(stamp)
+    if s.unit > 0.0:
+        return s.unit if s.unit <= CLOCK_S else 0.0
+    return coarse if coarse > NEGLIGIBLE * interval else 0.0
 
 
-cdef inline bint stamps_vague(Stamps* s, double stamp, double pace) noexcept nogil:
-    """Say whether a stamp [s] is too coarse for frames that arrive a `pace` [s] apart in the long run."""
-    cdef double coarse = resolution(s, stamp, pace)
-    if pace < FASTEST_S:
-        s.vague = False
-    elif s.vague and coarse < CLEAR * pace:
-        s.vague = False
-        s.sum = FRAMES * pace
-        s.frames = FRAMES
-    elif not s.vague and coarse > VAGUE * pace:
-        s.vague = True
-    return s.vague
-
-
-cdef inline double stamps_take(Stamps* s, double stamp, double arrival, double pace) noexcept nogil:
+cdef inline double stamps_take(Stamps* s, double stamp, double arrival) noexcept nogil:
     """Take the stamp [s] of a frame, no lower than the one before; return the time between the two frames [s].
 
-    NaN if the stamp is too coarse to tell.  The frame arrived an `arrival` [s] after the one before; in the long run
-    frames arrive a `pace` [s] apart.
+    NaN if the stamp is too coarse to tell.  The frame arrived an `arrival` [s] after the one before.
     """
     cdef double interval = s.sum / s.frames if s.frames > 0.0 else 0.0
     cdef double coarse = resolution(s, stamp, interval)
     cdef double time = stamp
     cdef double n = 1.0
     cdef double passed
-    if stamps_vague(s, stamp, pace):
+    s.vague = coarse > CLOCK_S
+    if s.vague:
         s.stamp = s.time = stamp
         return NAN
     if coarse > 0.0 and interval > 0.0:

@@ -54,6 +54,17 @@ def test_an_old_clock_of_4_bytes_makes_no_jolt(source, bridge, rate, clock_s):
     check(source, bridge, swinging(1.9), taken, np.random.default_rng(1), rate, clock_s)
 
 
+@pytest.mark.grid
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", ["dirt-rally", "f1", "f1-2026", "x-plane"])
+@pytest.mark.parametrize("clock_s", [16_376.0, 2.0**15 + 5.0, DAY_S, 2.0**18 + 5.0, 2.0**21])
+@pytest.mark.parametrize("phase", range(4))
+def test_an_old_clock_and_a_rate_that_jumps_are_as_without_stamps(source, bridge, clock_s, phase):
+    """The first of the clocks becomes too coarse on the way."""
+    taken = jumping(20.0, 500.0, np.full(9, 0.7 + 0.1 * phase), 0.001 * phase)
+    check(source, bridge, swinging(phase), taken, np.random.default_rng(phase), 20.0, clock_s, 2.0)
+
+
 @pytest.mark.search
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", CLOCKS)

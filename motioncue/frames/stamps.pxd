@@ -11,7 +11,7 @@ a frame was taken than its arrival does: then the duration is unknown, as that o
 Whole numbers of a larger unit than 1.9 ms are counts of frames or steps, and exact: no clock is that coarse by design.
 """
 
-from libc.math cimport NAN, fabs, rint
+from libc.math cimport NAN, ceil, fabs
 
 
 cdef enum:
@@ -69,9 +69,9 @@ cdef inline double stamps_take(Stamps* s, double stamp, double arrival) noexcept
         s.stamp = s.time = stamp
         return NAN
     if coarse > 0.0 and interval > 0.0:
-        n = rint((stamp - s.time) / interval)
+        n = ceil((stamp - coarse - s.time) / interval - 0.1)    # the fewest frames that the stamps allow
         time = s.time + (n if n > 1.0 else 1.0) * interval
-        if not stamp <= time <= stamp + coarse:     # frames are not so far apart any more
+        if not stamp - coarse <= time <= stamp + 2.0 * coarse:      # frames are not so far apart any more
             if time > stamp + 2.0 * coarse:
                 s.sum = s.frames = 0.0
             time = s.time + arrival

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from delivery_rig import ALL, GAMES, MAVLINK, PERIOD, SOURCES, START, Drive, deliver, steps, worst
+from delivery_rig import ALL, PERIOD, START, Drive, deliver, steps, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_delivery import swinging
@@ -19,8 +19,10 @@ from motioncue.bridge.bridge import KINDS
 from motioncue.platforms import build as platforms
 
 UNSURE = ("beamng", "morai", "beamng-simulink", "mavlink")  # as in test_delivery_any
-# Those whose acceleration and rates are their own, at any rate; GAMES that derive them are later than the drive.
-ANY_RATE = (*SOURCES, *MAVLINK, *(name for name in GAMES if name in ("forza", "x-plane", "program")))
+# Gran Turismo 7 counts frames at 60 Hz, so it has no other rate.
+ANY_RATE = tuple(sorted(set(ALL) - {"gran-turismo-7"}))
+# What these derive is later than the drive by source.derivative_delay_s.
+LATER_S = dict.fromkeys(("dirt-rally", "f1", "f1-2026", "live-for-speed"), 0.04)
 LENGTH_S = 6.0
 DELAY_S = 0.001
 BOUND_TO_HOLD_S = 0.095  # a bunch that takes longer is a stall
@@ -94,7 +96,7 @@ def run_of(drive, source, bridge, delivery, *overrides):
     return deliver(drive, name, bridge, *delivery.frames(LENGTH_S), *overrides), name
 
 
-def late_by(run, drive, delivery):
+def late_by(run, source, delivery):
     """Return how late the cue is, in bunches of this length or ticks: how far off, by the drive's largest slope."""
     time = (run.trace["deadline"] - START) * 1e-9
     settled = (time > max(delivery.even_s, 1.0) + 1.5) & (time < LENGTH_S - 0.2)
@@ -105,7 +107,7 @@ def late_by(run, drive, delivery):
     for name in ("surge", "sway", "heave", "roll"):
         slope = steps(run.truth[name], name).max() / (1e-9 * PERIOD)
         off = np.abs(run.trace["cue"][name] - run.truth[name])[settled].max()
-        found.append((off / slope - DELAY_S - delivery.phase_s) / most_s)
+        found.append((off / slope - DELAY_S - delivery.phase_s - LATER_S.get(source, 0.0)) / most_s)
     return max(found)
 
 
@@ -126,7 +128,7 @@ def test_frames_in_long_bunches_make_no_jolt(bridge, source, rate_hz, size):
     drive = swinging(0.3)
     run, name = run_of(drive, source, bridge, delivery)
     check(run, name, source, bridge)
-    assert late_by(run, drive, delivery) <= LATE[bridge]
+    assert late_by(run, source, delivery) <= LATE[bridge]
 
 
 @pytest.mark.parametrize("bridge", KINDS)
@@ -134,6 +136,8 @@ def test_frames_in_long_bunches_make_no_jolt(bridge, source, rate_hz, size):
 @settings(max_examples=4, deadline=None)
 @given(drive=st.one_of(st.floats(0.0, 6.0).map(swinging), drives), delivery=deliveries)
 def test_no_regular_delivery_makes_a_jolt(source, bridge, drive, delivery):
+    if source in LATER_S:  # whose resolution shows where next to nothing turns
+        drive = swinging(delivery.phase_s * 2000.0)
     run, name = run_of(drive, source, bridge, delivery)
     check(run, name, source, bridge)
 
@@ -147,7 +151,7 @@ def test_no_regular_delivery_makes_a_jolt_or_is_later_than_its_bunches(source, b
     drive = swinging(phase)
     run, name = run_of(drive, source, bridge, delivery)
     check(run, name, source, bridge)
-    assert late_by(run, drive, delivery) <= LATE[bridge]
+    assert late_by(run, source, delivery) <= LATE[bridge]
 
 
 @pytest.mark.slow
@@ -160,7 +164,7 @@ def test_two_hundred_regular_deliveries_make_no_jolt(source, bridge):
         rng = np.random.default_rng(seed)
         drive, delivery = swinging(rng.uniform(0.0, 6.0)), any_delivery(rng)
         run, name = run_of(drive, source, bridge, delivery)
-        step, late = max(step, check(run, name, source, bridge)), max(late, late_by(run, drive, delivery))
+        step, late = max(step, check(run, name, source, bridge)), max(late, late_by(run, source, delivery))
     print(f"\n{source} {bridge}: step {step:.2f}, late {late:.2f}", end="")
     assert late <= LATE[bridge]
 

@@ -309,7 +309,7 @@ view_option = click.option(
 
 @contextmanager
 def shown_by(view: "Address | None", engine: "Watched", profile: str | None, *, plays: bool = False) -> Iterator[str]:
-    """Serve the page that ``--view`` requests, and yield a text with its address; empty without one.
+    """Serve the page that ``--view`` requests, and yield its address; empty without one.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def shown_by(view: "Address | None", engine: "Watched", profile: str | None, *, 
     text = resolved_text(engine.profile) if profile is None else profile_text(profile)
     with Server(engine, view, text=text, plays=plays) as server:
         click.echo(f"view: {server.url}", err=True)
-        yield f" · {server.url}"
+        yield server.url
 
 
 def record_source_options(text: str) -> Callable[[Decorated], Decorated]:

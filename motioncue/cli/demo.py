@@ -27,7 +27,7 @@ from motioncue.virtual.installation import Installation
 __all__ = ["command", "installation_view"]
 
 
-def installation_view(installation: Installation, messages: Sequence[str] = (), where: str = "") -> EngineView:
+def installation_view(installation: Installation, messages: Sequence[str] = (), address: str = "") -> EngineView:
     """Return a factory of views of an installation, in which the cue is what the platform received."""
     platform = installation.platform
 
@@ -35,8 +35,8 @@ def installation_view(installation: Installation, messages: Sequence[str] = (), 
         shown = values_of(platform.channels("motion")) or values_of(installation.engine.newest()["cue"])
         return shown, platform.received["motion"]
 
-    title = f"{title_of(installation)}{where}"
-    return EngineView(installation.engine, title, installation.duration_s, messages, cue=received)
+    engine, title = installation.engine, title_of(installation)
+    return EngineView(engine, title, installation.duration_s, messages, address=address, cue=received)
 
 
 def title_of(installation: Installation) -> str:
@@ -47,7 +47,7 @@ def title_of(installation: Installation) -> str:
 @click.command()
 @duration_option("How long it takes, fade included; the drive's length if not given, with --view until it is left.")
 @click.option("--drive", metavar="NAME", default="tour", show_default=True, help="Course that the car drives.")
-@click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile to use.")
+@click.option("--profile", metavar="NAME|FILE", default="ccd-hexapod", show_default=True, help="Profile to use.")
 @set_option
 @view_option
 @record_options
@@ -85,17 +85,18 @@ def command(
                 record=recording(file, last_s, force),
                 endless=view is not None and duration is None,
             ) as installation,
-            shown_by(view, installation.engine, profile) as where,
+            shown_by(view, installation.engine, profile) as address,
         ):
             for line in bounds_in_force(installation.profile):
                 click.echo(line, err=True)
-            picture = installation_view(installation, messages, where)
+            picture = installation_view(installation, messages, address)
             with Screen(live=live) as screen:
                 elapsed_s = watch(installation.engine, picture, screen, interrupts, installation.duration_s)
         interrupts.over = True
         stats = {"duration_s": elapsed_s, **installation.stats()}
         platform = stats["platform"]
-        name = installation.profile.outputs[0].system.upper()
+        system = installation.profile.outputs[0].system
+        name = "platform" if system == "custom" else system.upper()
         rows = [*engine_rows(stats), *platform_rows(name, platform), (f"{name} lost", str(platform["lost"]))]
         print_summary(title_of(installation), rows)
         if as_json:

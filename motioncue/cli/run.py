@@ -164,10 +164,10 @@ def command(
             with (
                 running as engine,
                 follower or nullcontext(),
-                shown_by(view, engine, profile) as where,
+                shown_by(view, engine, profile) as address,
                 Screen(live=live) as screen,
             ):
-                picture = EngineView(engine, f"{title}{where}", duration, messages)
+                picture = EngineView(engine, title, duration, messages, address=address)
                 elapsed_s = watch(engine, picture, screen, interrupts, duration)
             interrupts.over = True
         stats = {"duration_s": elapsed_s, **engine.stats(), "fit": None if found is None else found._asdict()}

@@ -261,6 +261,7 @@ class View:
     messages: Sequence[str] = ()
     hint: str = ""
     off: Sequence[str] = ()  # bounds that are off, in words
+    address: str = ""  # of the page, if one is served
 
 
 def clock(seconds: float) -> str:
@@ -294,13 +295,13 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     Where a line stands depends on the terminal's size, never on what has happened.  In a narrow terminal, charts are
     left out first, then bars.  In a low one, the charts' additional rows go first, then blank lines, then most of the
     lines below the channels, then what is felt in the car, then the travel, then the rest; the title before the state,
-    then the band that says which bounds are off, and last of all the hint, which says how to park.
+    then the band that says which bounds are off, the page's address, and last of all the hint, which says how to park.
     """
-    hint = [Text(f" {glyphs.text(view.hint)}", DIM)] if view.hint else []
+    hint = [*_address(view.address, width), *([Text(f" {glyphs.text(view.hint)}", DIM)] if view.hint else [])]
     band = [_band(view.off, width, glyphs)] if view.off else []
-    kept = [*band, *hint][-height:]
-    height -= len(kept)
-    band = kept[: len(kept) - len(hint)]
+    hint = hint[-height:]
+    band = band[: height - len(hint)]
+    height -= len(band) + len(hint)
     facts = _facts(view, width, glyphs)
     head = [_title(view, width, glyphs), *facts] if height > 2 else facts
     travel = _travel(view, width, glyphs)
@@ -329,6 +330,12 @@ def _band(off: Sequence[str], width: int, glyphs: Glyphs) -> Text:
     """Return a line across the terminal that says which bounds are off."""
     more = f" (and {len(off) - 1} more)" if len(off) > 1 else ""
     return Text(f" BOUNDS OFF{more}: {glyphs.text(off[0])}".ljust(width), OFF)
+
+
+def _address(address: str, width: int) -> list[Text]:
+    """Return the page's address, whole on any width: in as many lines as it takes, so that it can be copied."""
+    text = f" page: {address}" if len(address) + 7 < width else address
+    return [Text(text[at : at + width], STRONG) for at in range(0, len(text), width)] if address else []
 
 
 def _rows(view: View) -> int:

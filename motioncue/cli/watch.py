@@ -66,6 +66,8 @@ class EngineView:
         Planned duration of the run [s].
     messages : sequence of str
         Log lines, of which the newest are shown.
+    address : str, optional
+        Where the page is, if one is served.
     cue : callable, optional
         Returns the cue as the platform received it, and the number of packets it received; by default the engine's own.
     """
@@ -77,12 +79,14 @@ class EngineView:
         total_s: float | None,
         messages: Sequence[str],
         *,
+        address: str = "",
         cue: Callable[[], tuple[Mapping[str, float], int]] | None = None,
     ) -> None:
         self._engine = engine
         self._title = title
         self._total_s = total_s
         self._messages = messages
+        self._address = address
         self._cue = cue
         self._history = History([("car", "car"), ("felt", "felt"), ("cue", "ask")])  # the page says "asked"
         self._platform = PlatformInForce()
@@ -143,6 +147,7 @@ class EngineView:
             messages=[line for line in list(self._messages) if not TRANSITION.search(line)],
             hint=_hint(state, operator, keys, chosen),
             off=bounds_off(self._engine.profile),
+            address=self._address,
         )
 
 

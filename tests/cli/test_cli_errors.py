@@ -53,7 +53,7 @@ def refusal(*arguments):
         (["run", "--set", "source.endpoint=udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "tcp://HOST:PORT"]),
         (["run", "--set", "output.motion=udp://127.0.0.1:0"], ["udp://127.0.0.1:0", "1 to 65535"]),
         (["demo", "--drive", "fly"], ["'fly'", "tour"]),
-        (["demo", "--set", "output.rate_hz=500"], ["output.rate_hz", "500", "400"]),
+        (["demo", "--profile", "ccd-dk", "--set", "output.rate_hz=500"], ["output.rate_hz", "500", "400"]),
         (["run", "rig.toml"], ["(rig.toml)", "--profile rig.toml"]),
         (["run", "--set", "output.rate_hz", "250"], ["(250)", "--set takes KEY=VALUE: --set output.rate_hz=250"]),
         (["export", "d.mcap", "d.csv"], ["'--to'", "--to FILE"]),

@@ -405,3 +405,12 @@ def test_times_have_three_figures_and_a_unit(value, text):
 @pytest.mark.parametrize(("seconds", "text"), [(0.9, "0:00"), (62.0, "1:02"), (3661.0, "1:01:01")])
 def test_clock_shows_whole_seconds(seconds, text):
     assert clock(seconds) == text
+
+
+@pytest.mark.parametrize(("width", "height"), [(200, 60), (80, 24), (40, 15), (24, 10)])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8765/", "http://192.168.1.10:8765/?token=" + "abcd" * 6])
+def test_address_of_the_page_stays_whole_on_any_width(width, height, address):
+    lines = lines_of(view(address=address), width, height, SMOOTH)
+    assert len(lines) <= height
+    assert address in "".join(line.ljust(width) if len(line) < width else line for line in lines)
+    assert "Ctrl-C" in lines[-1]

@@ -62,7 +62,7 @@ def test_what_was_flushed_outlives_a_process_that_is_killed(tmp_path):
     assert (np.diff(drive.ticks["index"]) >= 1).all()
     assert len(drive.motion) > 0
     assert len(drive.packages) > 0
-    assert drive.profile["name"] == "ccd-dk-washout"
+    assert drive.profile["name"] == "ccd-hexapod"
     assert by_the_library(path) == [row.tobytes() for row in drive.ticks]
 
 

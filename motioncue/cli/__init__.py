@@ -18,6 +18,7 @@ __all__ = ["COMMANDS", "Group", "cli", "main"]
 
 COMMANDS: Mapping[str, str] = {
     "demo": "Drive a virtual car through the whole engine.",
+    "init": "Write a profile for your simulator and your platform.",
     "run": "Drive a platform from a simulator.",
     "simulate": "Play a simulator.",
     "listen": "Play a platform, or watch a simulator.",
@@ -114,13 +115,20 @@ def what_was_meant(error: click.UsageError) -> str:
     return ""
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="motioncue")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Motion cueing for driving simulators: telemetry in, body-frame cues out, on time.
 
-    Try it without any hardware:  motioncue demo
+    Try it without any hardware:  motioncue demo.  Without a command, it asks what you have.
     """
+    if ctx.invoked_subcommand is None:
+        import_module("motioncue.cli.init").begin(ctx)
 
 
 def main() -> None:

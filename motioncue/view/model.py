@@ -107,7 +107,8 @@ CHANNELS = (
 
 def path_of(profile: Profile) -> str:
     """Return a line that says how the profile's systems are connected."""
-    platforms = " + ".join(output.system for output in profile.outputs)
+    own = "custom" if profile.platform is None else profile.platform.kind
+    platforms = " + ".join(own if output.system == "custom" else output.system for output in profile.outputs)
     return f"{profile.name}: {profile.source.system} → {cueing.name_of(profile.cueing)} → {platforms}"
 
 

@@ -117,15 +117,11 @@ static inline int ring_write(Ring *r, int32_t kind, int64_t time, const void *da
 }
 /* Return how many bytes wait to be read; they are whole records. */
 static inline int64_t ring_waiting(Ring *r) { return mc_load_acquire(&r->written) - mc_load(&r->read); }
-/* Copy the oldest `size` bytes, which stay; at least so many must be waiting. */
-static inline void ring_copy(Ring *r, void *out, int64_t size) {
-    const int64_t place = mc_load(&r->read) % r->size, first = size < r->size - place ? size : r->size - place;
-    memcpy(out, r->room + place, (size_t)first);
-    memcpy((uint8_t *)out + first, r->room, (size_t)(size - first));
-}
 /* Take the oldest `size` bytes; at least so many must be waiting. */
 static inline void ring_take(Ring *r, void *out, int64_t size) {
-    ring_copy(r, out, size);
-    mc_store_release(&r->read, mc_load(&r->read) + size);
+    const int64_t at = mc_load(&r->read), place = at % r->size, first = size < r->size - place ? size : r->size - place;
+    memcpy(out, r->room + place, (size_t)first);
+    memcpy((uint8_t *)out + first, r->room, (size_t)(size - first));
+    mc_store_release(&r->read, at + size);
 }
 #endif

@@ -111,13 +111,6 @@ cdef class RecordRing:
         ring_take(&self.ring, PyBytes_AS_STRING(out), size)
         return out
 
-    def copy(self):
-        """Return the bytes of all waiting records, which stay; the writer must have ended."""
-        cdef int64_t size = ring_waiting(&self.ring)
-        cdef bytes out = PyBytes_FromStringAndSize(NULL, size)
-        ring_copy(&self.ring, PyBytes_AS_STRING(out), size)
-        return out
-
     @property
     def waiting(self):
         """Bytes of the records that wait to be taken."""

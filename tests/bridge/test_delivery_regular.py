@@ -24,9 +24,10 @@ ANY_RATE = tuple(sorted(set(ALL) - {"gran-turismo-7"}))
 # What these derive is later than the drive by source.derivative_delay_s.
 LATER_S = dict.fromkeys(("dirt-rally", "f1", "f1-2026", "live-for-speed"), 0.04)
 LENGTH_S = 6.0
+RISEN_S = 1.5  # not later: a peak that bunches delay must not leave the part that is compared
 DELAY_S = 0.001
 BOUND_TO_HOLD_S = 0.095  # a bunch that takes longer is a stall
-LATE = {"hold": 3.5, "linear": 2.5, "predict": 2.5}  # bunches or ticks: how late the cue is at most
+LATE = {"hold": 3.0, "linear": 2.5, "predict": 2.5}  # bunches or ticks: how late the cue is at most
 
 
 class Delivery(NamedTuple):
@@ -176,12 +177,11 @@ HEXAPOD = (
     f'output={{ motion = "udp://127.0.0.1:4445", packet = {{ size = 48, fields = [{LEGS}] }} }}',
 )
 # By algorithm: its preset, and how much larger the legs' acceleration may be than with frames that come evenly.
-# `predictive` plans with the slopes that it sees, which in bunches begin and end with each.
 ALGORITHMS = {
-    "classical": ("auto", 1.5),
-    "adaptive": ("auto", 1.5),
+    "classical": ("auto", 1.2),
+    "adaptive": ("auto", 1.2),
     "optimal": ("auto", 1.5),
-    "predictive": ("small", 4.0),
+    "predictive": ("small", 1.5),
 }
 MILD = Drive(
     [[(2.0, 3.1, 0.3)], [(1.0, 2.2, 1.3)], [(0.5, 6.0, 2.9)]],
@@ -190,11 +190,11 @@ MILD = Drive(
 
 
 def leg_acceleration(algorithm, source, bridge, delivery):
-    """Return the largest acceleration of a leg once the platform has risen, over what its legs may [-]."""
+    """Return the largest acceleration of a leg once platform and cue have risen, over what its legs may [-]."""
     overrides = (*HEXAPOD, f"cueing.algorithm={algorithm}", f"cueing.preset={ALGORITHMS[algorithm][0]}")
     run, _ = run_of(MILD, source, bridge, delivery, *overrides)
     time = (run.trace["deadline"] - START) * 1e-9
-    legs = run.trace["actuators"][(time > 3.0) & (time < LENGTH_S - 0.2), :6]
+    legs = run.trace["actuators"][(time > RISEN_S) & (time < LENGTH_S - 0.2), :6]
     bounds = platforms.build(motioncue.load_profile(ALL[source].profile, *overrides).platform).bounds
     return (np.abs(np.diff(legs, 2, axis=0)).max(axis=0) / (1e-9 * PERIOD) ** 2 / [row[3] for row in bounds[:6]]).max()
 
@@ -220,4 +220,4 @@ def test_legs_move_as_with_frames_that_come_evenly_whatever_the_delivery(algorit
     even = leg_acceleration(algorithm, source, bridge, delivery._replace(size=1, raster_s=0.0, apart_s=0.0))
     found = leg_acceleration(algorithm, source, bridge, delivery)
     assert found <= 1.0 + 1e-6
-    assert found <= 2.0 * ALGORITHMS[algorithm][1] * even
+    assert found <= (3.0 if source in UNSURE else 2.0) * even

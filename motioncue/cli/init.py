@@ -1,4 +1,4 @@
-"""``motioncue init``: writes a commented profile; ``motioncue`` alone asks the same two questions and starts."""
+"""``motioncue init``: writes a commented profile; ``motioncue`` alone asks the same and starts."""
 
 import re
 import sys
@@ -24,6 +24,9 @@ motioncue run --profile rig.toml   drives your platform from your simulator
 All commands: motioncue --help
 """
 
+MBOX = """\
+motion = "udp://192.168.15.201:7408?from=8410"
+# scale: pulses of a whole stroke; 1000 hardly moves, set yours"""
 SERIAL = 'motion = "serial:///dev/ttyUSB0"      # Windows: "serial://COM3"'
 HEXAPOD = '[platform]\npreset = "hexapod-dim"          # a hexapod to begin with: put your own measures here'
 POSTS = '[platform]\npreset = "posts-3"              # three posts to begin with: put your own measures here'
@@ -39,16 +42,8 @@ axes = [
 CONTROLLERS = {
     "thanos-amc": (HEXAPOD, SERIAL, ""),
     "smc3": (POSTS, SERIAL.replace("USB0", "USB0?baud=250000").replace("COM3", "COM3?baud=250000"), ""),
-    "mbox-3": (
-        POSTS,
-        '# scale: pulses of a whole stroke; 1000 hardly moves, set yours\nmotion = "udp://192.168.15.201:7408?from=8410"',
-        ", scale = 1000",
-    ),
-    "mbox-6": (
-        HEXAPOD,
-        '# scale: pulses of a whole stroke; 1000 hardly moves, set yours\nmotion = "udp://192.168.15.201:7408?from=8410"',
-        ", scale = 1000",
-    ),
+    "mbox-3": (POSTS, MBOX, ", scale = 1000"),
+    "mbox-6": (HEXAPOD, MBOX, ", scale = 1000"),
     "moog-6dof2000e": (HEXAPOD, 'motion = "udp://192.168.1.20:991"\nrate_hz = 60', ""),
     "yaw-vr": (CHAIR, 'motion = "udp://192.168.1.20:50010"', ', check_in = { endpoint = "tcp://192.168.1.20:50020" }'),
     "mavlink-motion-platform": (HEXAPOD, 'motion = "udp://127.0.0.1:24400"', ""),

@@ -107,7 +107,7 @@ CHANNELS = (
 
 def path_of(profile: Profile) -> str:
     """Return a line that says how the profile's systems are connected."""
-    own = "custom" if profile.platform is None else profile.platform.kind
+    own = "custom" if profile.platform is None else str(profile.platform.__struct_config__.tag)
     platforms = " + ".join(own if output.system == "custom" else output.system for output in profile.outputs)
     return f"{profile.name}: {profile.source.system} → {cueing.name_of(profile.cueing)} → {platforms}"
 

@@ -248,7 +248,7 @@ def test_the_example_in_the_help_is_accepted_and_the_help_fits_eighty_columns(na
 def test_unknown_commands_are_refused():
     result = invoke("simulte")
     assert result.exit_code == 2
-    assert "found 'simulte', allowed are demo, run, " in result.stderr
+    assert "found 'simulte', allowed are demo, init, run, " in result.stderr
     assert "(did you mean 'simulate'?)" in result.stderr
 
 

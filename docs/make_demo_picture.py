@@ -16,7 +16,7 @@ from motioncue.cli.demo import installation_view
 from motioncue.cli.terminal import PERIOD_S, SMOOTH, View, render
 from motioncue.virtual.installation import Installation
 
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-hexapod"
 DRIVE = "trouble"
 MOMENT_S = 26.3  # a teleport was caught, the cue is whole again, the second corner begins
 WIDTH, HEIGHT = 92, 36

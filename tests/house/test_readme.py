@@ -93,7 +93,7 @@ def test_python_of_the_recordings_page_runs(recorded, capsys):
     assert (names["drive"].unreadable, names["less"].max()) == ((), 0.0)
 
 
-PLATFORMS = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
+PLATFORMS = "".join((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("platforms", "rig"))
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,12 @@ def test_profile_of_the_readme_is_accepted(text, tmp_path):
     path = tmp_path / "rig.toml"
     path.write_text(text, encoding="utf-8")
     assert motioncue.load_profile(path).name == "rig"
+
+
+def test_every_public_name_has_its_place_on_the_page_of_python():
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    names = set(motioncue.__all__) - {"__version__"}
+    assert {name for name in names if not re.search(rf"(::|`) ?{name}\b", page)} == set()
 
 
 def test_cython_of_the_tutorial_is_in_the_example():

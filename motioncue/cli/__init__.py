@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "send": "Send a command to a simulator.",
     "replay": "Take a recording through the engine once more.",
     "score": "Score a cueing on a drive and a platform.",
+    "compare": "Show profiles, or the algorithms on one rig, side by side.",
     "tune": "Search for the settings that score best on drives and a platform.",
     "omct": "Measure a cueing's response: the Objective Motion Cueing Test.",
     "export": "Write a recording as CSV, Parquet or MDF4.",

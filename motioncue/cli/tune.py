@@ -30,6 +30,7 @@ from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, tune, tuned
 __all__ = ["command"]
 
 SHOWN = 8  # sensitivities in the summary
+LEAST = 0.5  # points that count as a difference
 SAID_S = 10.0  # from line to line of progress without a terminal
 
 
@@ -328,7 +329,32 @@ def _rows(found: Tuned) -> list[tuple[str, str]]:
     rows += [(each.key.removeprefix("cueing."), _matters(each)) for each in found.sensitivities[:SHOWN]]
     if (more := len(found.sensitivities) - SHOWN) > 0:
         rows.append(("", f"{more} more matter less: --report and --json have them all"))
-    return rows
+    return [*rows, ("verdict", _verdict(found))]
+
+
+def _verdict(found: Tuned) -> str:
+    """Return in a sentence whether the settings found are worth using, and what to do next."""
+    more = f"; go on with --resume --evaluations {3 * found.evaluations}" if found.ended == "evaluations" else ""
+    beyond = [key.replace("_", " ") for key, value in found.excess.items() if value > 0.0]
+    if beyond:
+        return f"a bound is not kept ({', '.join(beyond)}): do not use it as it is{more}"
+    if found.after - found.before < LEAST and not any(value > 0.0 for value in found.excess_before.values()):
+        return f"nothing better was found: keep the old one{more}"
+    kept = [key.replace("_", " ") for key, value in found.excess_before.items() if value > 0.0]
+    said = f"within the bounds, which the old one exceeded ({', '.join(kept)})" if kept else "better on what you drove"
+    worse = [
+        f"{each.drive} {each.before.score:.1f} -> {each.after.score:.1f}"
+        for each in found.drives
+        if not each.held_out and each.after.score < each.before.score - LEAST
+    ]
+    but = f", but worse on one or more of its drives ({', '.join(worse)})" if worse else ""
+    if found.hold_out_before is None or found.hold_out_after is None:
+        return f"{said}{but}; no drive was held out (--hold-out), so nothing says that it holds elsewhere{more}"
+    gain = found.hold_out_after - found.hold_out_before
+    if gain < LEAST:
+        judged = "worse" if gain < -LEAST else "no better"
+        return f"{said}{but}, {judged} on the held-out drive: keep the old one{more}"
+    return f"{said}{but}, and on the held-out drive too: use the new one"
 
 
 def _point_row(heads: Sequence[str], cells: Sequence[str]) -> str:
@@ -376,4 +402,9 @@ def _plain(found: Tuned) -> dict[str, Any]:
         front = found.front._asdict()
         del front["scored"]
         plain["front"] = {**front, "points": [each._asdict() for each in found.front.points]}
-    return {**plain, "drives": drives, "sensitivities": [each._asdict() for each in found.sensitivities]}
+    return {
+        **plain,
+        "verdict": _verdict(found),
+        "drives": drives,
+        "sensitivities": [each._asdict() for each in found.sensitivities],
+    }

@@ -4,6 +4,7 @@ Run it from the repository's root:  python docs/compare_algorithms.py [--drive F
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 import motioncue
 from motioncue.cli.score import drive_of
 from motioncue.cueing.settings import ALGORITHMS
+from motioncue.engine.assembly import load_profile_on
+from motioncue.errors import MotioncueError
 
 PROFILE = "ccd-dk-washout"
 DRIVES = ("sample", "tour", "turns", "brake")
@@ -29,7 +32,7 @@ def settings() -> Iterator[tuple[str, ...]]:
 
 def row(platform: str, overrides: tuple[str, ...], drives: dict[str, np.ndarray]) -> str:
     """Return the line of one algorithm on one platform."""
-    profile = motioncue.load_profile(PROFILE, {"platform.preset": platform}, *overrides)
+    profile = load_profile_on(PROFILE, platform, *overrides)
     found = [motioncue.score(profile, motion) for motion in drives.values()]
     cells = [
         f"{each.score:.0f} / {each.stopped:.0f} ({each.rates_first.score:.0f} / {each.rates_first.stopped:.0f})"
@@ -47,7 +50,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drive", action="append", help=f"as for `motioncue score`; by default {', '.join(DRIVES)}")
-    parser.add_argument("--platform", action="append", help=f"by default {', '.join(PLATFORMS)}")
+    parser.add_argument("--platform", action="append", help=f"name or profile; by default {', '.join(PLATFORMS)}")
     chosen = parser.parse_args()
     drives = {name: drive_of(name, None, None) for name in chosen.drive or DRIVES}
     print(f"| platform | algorithm | {' | '.join(f'`{name}`' for name in drives)} | mean | asks for | fast tilt [%] |")
@@ -58,4 +61,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except MotioncueError as error:
+        sys.exit(f"error: {error}")

@@ -1,6 +1,14 @@
 """``python -m motioncue`` is the command line."""
 
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until a command is there, there is nothing to end properly: Ctrl-C during the imports ends without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from motioncue.cli import main
+
+__all__ = ["main"]
 
 if __name__ == "__main__":
     main()

@@ -51,8 +51,8 @@ def command(
 ) -> None:
     """Show profiles side by side; of one profile, itself and every algorithm on its rig.
 
-    Each algorithm has the settings that it suits to the platform by itself.  Scores are those of `motioncue score`: 0 as standing still, 100 as the best that the platform could do.  They can be
-    compared on one platform only.
+    Each algorithm has the settings that it suits to the platform by itself.  Scores are those of `motioncue score`: 0
+    as standing still, 100 as the best that the platform could do; compare them on one platform only.
 
     \b
     Example:  motioncue compare rig.toml tuned.toml --drive drive.mcap

@@ -52,11 +52,17 @@ class Follower:
         The file; its present contents are in use already.
     apply : callable
         Uses the file's contents; if it raises a MotioncueError, that is logged as the reason why nothing changed.
+
+    Attributes
+    ----------
+    refused : str
+        Why what is in the file is not used; empty if it is.
     """
 
     def __init__(self, path: Path, apply: Callable[[], None]) -> None:
         self._path = path.resolve()
         self._apply = apply
+        self.refused = ""
         self._known = self._found = self._read()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="motioncue follower", daemon=True)
@@ -64,6 +70,12 @@ class Follower:
     def look(self) -> bool:
         """Look at the file once, and apply it if it was saved; return whether it was."""
         found = self._read()
+        gone = found is None and self._found is None and self._known is not None
+        if gone and not self.refused:
+            self.refused = f"{self._path.name} is gone, what was in use stays"
+            log.warning("%s", self.refused)
+        elif found == self._known and self.refused.endswith("is gone, what was in use stays"):
+            self.refused = ""  # it is back as it was
         settled = found is not None and found == self._found and found != self._known
         self._found = found
         if not settled:
@@ -72,8 +84,10 @@ class Follower:
         try:
             self._apply()
         except MotioncueError as error:
-            log.warning("%s is saved but not used, what was in use stays: %s", self._path.name, error)
+            self.refused = f"{self._path.name} is saved but not used, what was in use stays: {error}"
+            log.warning("%s", self.refused)
         else:
+            self.refused = ""
             log.info("%s is saved and used", self._path.name)
         return True
 
@@ -167,7 +181,14 @@ def command(
                 shown_by(view, engine, profile) as address,
                 Screen(live=live) as screen,
             ):
-                picture = EngineView(engine, title, duration, messages, address=address)
+                picture = EngineView(
+                    engine,
+                    title,
+                    duration,
+                    messages,
+                    address=address,
+                    refused=lambda: "" if follower is None else follower.refused,
+                )
                 elapsed_s = watch(engine, picture, screen, interrupts, duration)
             interrupts.over = True
         stats = {"duration_s": elapsed_s, **engine.stats(), "fit": None if found is None else found._asdict()}

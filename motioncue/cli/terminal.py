@@ -4,6 +4,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -262,6 +263,7 @@ class View:
     hint: str = ""
     off: Sequence[str] = ()  # bounds that are off, in words
     address: str = ""  # of the page, if one is served
+    refused: str = ""  # why a saved profile is not used
 
 
 def clock(seconds: float) -> str:
@@ -295,10 +297,11 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     Where a line stands depends on the terminal's size, never on what has happened.  In a narrow terminal, charts are
     left out first, then bars.  In a low one, the charts' additional rows go first, then blank lines, then most of the
     lines below the channels, then what is felt in the car, then the travel, then the rest; the title before the state,
-    then the band that says which bounds are off, the page's address, and last of all the hint, which says how to park.
+    then the band that says which bounds are off and why a saved profile is not used, the page's address, and last of
+    all the hint, which says how to park.
     """
     hint = [*_address(view.address, width), *([Text(f" {glyphs.text(view.hint)}", DIM)] if view.hint else [])]
-    band = [_band(view.off, width, glyphs)] if view.off else []
+    band = [*([_band(view.off, width, glyphs)] if view.off else []), *_refusal(view.refused, width, height, glyphs)]
     hint = hint[-height:]
     band = band[: height - len(hint)]
     height -= len(band) + len(hint)
@@ -330,6 +333,12 @@ def _band(off: Sequence[str], width: int, glyphs: Glyphs) -> Text:
     """Return a line across the terminal that says which bounds are off."""
     more = f" (and {len(off) - 1} more)" if len(off) > 1 else ""
     return Text(f" BOUNDS OFF{more}: {glyphs.text(off[0])}".ljust(width), OFF)
+
+
+def _refusal(refused: str, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """Return why a saved profile is not used, in up to a third of the lines; it stays until the next valid save."""
+    lines = textwrap.wrap(glyphs.text(refused), max(1, width - 2))[: max(1, height // 3)]
+    return [Text(f" {line}".ljust(width), CAUGHT + Style(reverse=True, bold=True)) for line in lines]
 
 
 def _address(address: str, width: int) -> list[Text]:

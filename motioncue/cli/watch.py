@@ -68,6 +68,8 @@ class EngineView:
         Log lines, of which the newest are shown.
     address : str, optional
         Where the page is, if one is served.
+    refused : callable, optional
+        Returns why a saved profile is not used; an empty text if it is.
     cue : callable, optional
         Returns the cue as the platform received it, and the number of packets it received; by default the engine's own.
     """
@@ -80,6 +82,7 @@ class EngineView:
         messages: Sequence[str],
         *,
         address: str = "",
+        refused: Callable[[], str] = str,
         cue: Callable[[], tuple[Mapping[str, float], int]] | None = None,
     ) -> None:
         self._engine = engine
@@ -87,6 +90,7 @@ class EngineView:
         self._total_s = total_s
         self._messages = messages
         self._address = address
+        self._refused = refused
         self._cue = cue
         self._history = History([("car", "car"), ("felt", "felt"), ("cue", "ask")])  # the page says "asked"
         self._platform = PlatformInForce()
@@ -148,6 +152,7 @@ class EngineView:
             hint=_hint(state, operator, keys, chosen),
             off=bounds_off(self._engine.profile),
             address=self._address,
+            refused=self._refused(),
         )
 
 

@@ -136,3 +136,23 @@ def test_the_thread_looks_by_itself_and_ends(file):
         file.write_text("two", encoding="utf-8")
         eventually(lambda: applied == ["two"])
     assert not follower._thread.is_alive()
+
+
+def test_why_a_save_is_refused_is_kept_until_a_valid_one(file):
+    follower, _ = followed(file, refuse=("bad",))
+    for text, words in (("bad", "bad is not allowed"), ("good", "")):
+        file.write_text(text, encoding="utf-8")
+        follower.look(), follower.look()
+        assert words in follower.refused
+        assert bool(follower.refused) == bool(words)
+
+
+def test_a_file_that_is_gone_is_said_and_one_that_is_back_is_not(file):
+    follower, applied = followed(file)
+    file.unlink()
+    follower.look(), follower.look()
+    assert "is gone" in follower.refused
+    file.write_text("one", encoding="utf-8")
+    follower.look(), follower.look()
+    assert follower.refused == ""
+    assert applied == []

@@ -414,3 +414,14 @@ def test_address_of_the_page_stays_whole_on_any_width(width, height, address):
     assert len(lines) <= height
     assert address in "".join(line.ljust(width) if len(line) < width else line for line in lines)
     assert "Ctrl-C" in lines[-1]
+
+
+@pytest.mark.parametrize("width", [100, 80, 40])
+def test_a_refusal_stays_in_sight_whole(width):
+    refused = (
+        "live.toml is saved but not used, what was in use stays: live: cueing.surge.gian: unknown key, allowed are gain"
+    )
+    moves = [Transition(float(at), "input_lost", "parking") for at in range(8)]
+    lines = lines_of(view(refused=refused, transitions=moves), width, 24, SMOOTH)
+    assert refused in " ".join(" ".join(lines).split())
+    assert len(lines) <= 24

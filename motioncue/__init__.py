@@ -1,7 +1,6 @@
 """Motion cueing for driving simulators: telemetry in, body-frame cues out, on time."""
 
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from motioncue._version import __version__
@@ -57,6 +56,8 @@ def get_include() -> str:
     It contains ``motioncue/motioncue.h``, the interface for C and C++, and the kernels' headers
     ``motioncue/core/….h`` and those of other rooms.
     """
+    from pathlib import Path
+
     return str(Path(__file__).parent.parent)
 
 
@@ -95,7 +96,7 @@ def __getattr__(name: str) -> Any:
         if not (error.name or "").startswith("motioncue."):
             raise
         raise ImportError(
-            f"{Path(__file__).parent} is the source folder and is not compiled: run Python in another folder, "
+            f"{__path__[0]} is the source folder and is not compiled: run Python in another folder, "
             "or install with pip install -e ."
         ) from error
 

@@ -273,7 +273,9 @@ def _live(
     heard += sorted_out(ring.take()).packages
     if not heard:
         unheard = f" but what was refused ({reasons(intake.rejected)})" if intake.rejected else ""
-        raise PacketError(f"{', '.join(endpoints)}: nothing came{unheard} in {duration:g} s")
+        raise PacketError(
+            f"{', '.join(endpoints)}: nothing came{unheard} in {duration - max(0.0, end - time.monotonic()):.3g} s"
+        )
     times = [(package.time - heard[0].time) * 1e-9 for package in heard]
     packages = [package.data for package in heard]
     return Heard(system, packages, times, profile, ", ".join(endpoints))

@@ -201,9 +201,20 @@ def positive(ctx: click.Context, param: click.Parameter, value: float | None) ->
     return value
 
 
+class Seconds(click.types.FloatParamType):
+    """A number of seconds, without a unit."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; refuse what is none."""
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"found {value!r}, allowed is a number of seconds, such as 90", param, ctx)
+
+
 def duration_option(text: str) -> Callable[[Decorated], Decorated]:
     """Return the option ``--duration``."""
-    return click.option("--duration", type=float, callback=positive, metavar="S", help=text)
+    return click.option("--duration", type=Seconds(), callback=positive, metavar="S", help=text)
 
 
 set_option = click.option(

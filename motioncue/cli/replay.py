@@ -74,7 +74,15 @@ def command(
     if answer is not None:
         refuse_source("--record", answer, files)
     with progress(f"reading {file.name}"):
-        drive = read(*files)
+        try:
+            drive = read(*files)
+        except PacketError as error:
+            if "--system" not in str(error):
+                raise
+            raise PacketError(
+                f"{file}: found no recording of `motioncue run --record`, which alone can be replayed; "
+                "`motioncue check` and `motioncue score` read other recordings"
+            ) from error
     settings = _settings(drive, profile, overrides)
     if view is not None and (verify or answer is not None):
         raise ConfigError("--view: allowed is without --verify and --record")

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import textwrap
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -20,6 +20,7 @@ from rich.style import Style
 from rich.text import Text
 
 from motioncue.cli.common import Unblocked, folded
+from motioncue.engine.journal import CALM
 from motioncue.view.model import CHANNELS, Channel, verdict
 
 __all__ = [
@@ -642,6 +643,15 @@ def reasons(rejected: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in rejected.items()) or "0"
 
 
+def trouble(stats: Mapping[str, Any]) -> dict[str, int]:
+    """Return how often something was caught, or changed the state without being asked for, as the list of events shows.
+
+    What is caught may change the state, too, and counts once.
+    """
+    moved = Counter(move["reason"] for move in stats["transitions"] if move["reason"] not in CALM)
+    return {name: max(moved[name], stats["events"].get(name, 0)) for name in {**stats["events"], **moved}}
+
+
 def lateness(quantiles: Mapping[str, float]) -> str:
     """Return a text of lateness quantiles."""
     names = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
@@ -670,7 +680,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         *([("late by", lateness(stats["lateness_us"])), ("skipped", str(stats["skipped"]))] if heard else []),
         ("rejected", reasons(stats["rejected"])),
         ("state", changes(stats)),
-        ("events", reasons(stats["events"])),
+        ("events", reasons(trouble(stats))),
         ("limited", "nothing is bounded" if unbounded else limited or "0"),
         *([("algorithm", reasons(stats["algorithm"]))] if "algorithm" in stats else []),
         *([("recorded", recorded(stats["recorded"]))] if "recorded" in stats else []),

@@ -232,6 +232,8 @@ def profile_text(name: str) -> str:
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or not a valid file name
         missing = isinstance(error, FileNotFoundError)
         why = getattr(error, "strerror", None) or error
+        if isinstance(error, UnicodeDecodeError) and error.object[:5] == b"\x89MCAP":
+            raise ConfigError(f"profile: {shown(name)} is a recording; `motioncue replay` takes it") from error
         what = "is neither a built-in profile nor a file" if missing else f"cannot be read as text ({why})"
         known = builtin_profiles()
         raise ConfigError(

@@ -54,6 +54,8 @@ def refusal(*arguments):
         (["run", "--set", "output.motion=udp://127.0.0.1:0"], ["udp://127.0.0.1:0", "1 to 65535"]),
         (["demo", "--drive", "fly"], ["'fly'", "tour"]),
         (["demo", "--profile", "ccd-dk", "--set", "output.rate_hz=500"], ["output.rate_hz", "500", "400"]),
+        (["demo", "--duration", "1m"], ["found '1m', allowed is a number of seconds"]),
+        (["replay", "README.md"], ["README.md: found no recording of `motioncue run --record`"]),
         (["run", "rig.toml"], ["(rig.toml)", "--profile rig.toml"]),
         (["run", "--set", "output.rate_hz", "250"], ["(250)", "--set takes KEY=VALUE: --set output.rate_hz=250"]),
         (["export", "d.mcap", "d.csv"], ["'--to'", "--to FILE"]),

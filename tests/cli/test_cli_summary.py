@@ -27,6 +27,18 @@ WELL = {
 }
 
 
+def test_events_count_what_the_list_shows():
+    moves = [
+        *DROVE,
+        {"t": 2.0, "to": "PARKING", "reason": "teleport"},
+        *({"t": at, "to": "PARKING", "reason": "input_lost"} for at in (3.0, 5.0)),
+        {"t": 6.0, "to": "PARKING", "reason": "operator_park"},
+    ]
+    rows = dict(engine_rows({**WELL, "transitions": moves, "events": {"teleport": 1}}))
+    assert rows["events"] == "1 teleport, 2 input lost"
+    assert dict(engine_rows(WELL))["events"] == "0"
+
+
 def test_a_good_run_is_well():
     assert verdict(WELL) == ("good", "all is well: every frame was followed, and a packet left on time at every tick")
     assert next(name for name, _ in engine_rows(WELL)) == "verdict"

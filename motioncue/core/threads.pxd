@@ -79,6 +79,7 @@ cpdef enum Reason:
     OPERATOR_PARK
     END_OF_RUN
     RETUNED         # other settings have come into force
+    TORN            # a state in shared memory that was being written at every look
     REASONS         # number of reasons
 
 

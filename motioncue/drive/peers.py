@@ -1,5 +1,6 @@
 """Both ends of an engine in software: a simulator that sends datagrams, a platform that receives them."""
 
+import mmap
 import os
 import select
 import socket
@@ -15,10 +16,12 @@ import numpy as np
 from motioncue.errors import EndpointError, PacketError
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line
+from motioncue.transports.mapped import SHARED
 from motioncue.transports.serial import open_line
 from motioncue.transports.udp import open_receiver, open_sender
+from motioncue.wire.gather import Gather
 
-__all__ = ["DatagramListener", "DatagramSimulator", "Paced", "untold"]
+__all__ = ["DatagramListener", "DatagramSimulator", "MemorySimulator", "Paced", "untold"]
 
 LATE_S = 0.25  # a longer delay is not caught up
 
@@ -67,7 +70,7 @@ class DatagramSimulator:
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced]) -> None:
         self._packages = packages
-        self._senders = [open_sender(url) for url in ((urls,) if isinstance(urls, str) else urls)]
+        self._open((urls,) if isinstance(urls, str) else urls)
         self.sent = self.lost = 0
         self.replies = self.connections = 0  # this simulator has none
         self._first = self._last = 0.0  # send times of the first and last frame [s]
@@ -85,8 +88,14 @@ class DatagramSimulator:
                 if each.package:
                     self._send(each)
         finally:
-            for sender, _ in self._senders:
-                sender.close()
+            self._close()
+
+    def _open(self, urls: Sequence[str]) -> None:
+        self._senders = [open_sender(url) for url in urls]
+
+    def _close(self) -> None:
+        for sender, _ in self._senders:
+            sender.close()
 
     def _send(self, each: Paced) -> None:
         to = min(each.to, len(self._senders) - 1)
@@ -96,6 +105,9 @@ class DatagramSimulator:
         except OSError:
             self.lost += 1
             return
+        self._count(each, to)
+
+    def _count(self, each: Paced, to: int) -> None:
         self.on_sent(each.package, to)
         if each.motion:
             self.sent += 1
@@ -110,6 +122,87 @@ class DatagramSimulator:
         """Return the mean rate of the frames sent [Hz]; 0 if it is not known yet."""
         span = self._last - self._first
         return (self.sent - 1) / span if span > 0.0 else 0.0
+
+
+class MemorySimulator(DatagramSimulator):
+    """Writes each package to shared memory, which goes when the drive ends.
+
+    Parameters
+    ----------
+    urls : str or sequence of str
+        ``memory://NAME``.
+    packages : iterable of Paced
+        Packages to write.
+    gather : Gather
+        Where the parts of a package are in the memory.
+
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that writes, with each package written and 0; set it before `run`.
+
+    Raises
+    ------
+    EndpointError
+        If a URL is not valid, or the memory exists already: it may be a simulator's.
+    """
+
+    def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], gather: Gather) -> None:
+        self._gather, self._counter = gather, 0
+        super().__init__(urls, packages)
+
+    def _open(self, urls: Sequence[str]) -> None:
+        endpoint = parse_endpoint(urls[0], ("memory",))
+        self._file = ""
+        if sys.platform == "win32":
+            self._map = mmap.mmap(-1, self._gather.size, tagname=f"Local\\{endpoint.path}")
+            return
+        self._file = f"{SHARED}/{endpoint.path}"
+        try:
+            file = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise EndpointError(f"{endpoint}: cannot be written: {error.strerror}") from error
+        try:
+            os.ftruncate(file, self._gather.size)
+            self._map = mmap.mmap(file, self._gather.size)
+        finally:
+            os.close(file)
+
+    def _close(self) -> None:
+        self._map.close()
+        if self._file:
+            os.unlink(self._file)
+
+    def _send(self, each: Paced) -> None:
+        gather = self._gather
+        package = bytearray(each.package)
+        signed = gather.end >= 0 or gather.odd  # the counter is the memory's own, and not a number of the state
+        if signed:
+            self._counter += 1
+            self._put(gather.counter, self._counter)
+            package[gather.counter : gather.counter + gather.counter_size] = self._bytes()
+            if gather.end >= 0:
+                package[gather.end : gather.end + gather.counter_size] = self._bytes(self._counter - 1)
+        at = 0
+        for part in gather.windows:
+            self._map[part.offset : part.offset + part.size] = bytes(package[at : at + part.size])
+            at += part.size
+        if signed:
+            self._counter += gather.odd
+            self._put(gather.end if gather.end >= 0 else gather.counter, self._counter)
+        self._count(each, 0)
+
+    def _bytes(self, number: int | None = None) -> bytes:
+        return (self._counter if number is None else number).to_bytes(self._gather.counter_size, "little")
+
+    def _put(self, place: int, number: int) -> None:
+        """Write a number at a place in the packet."""
+        first = 0
+        for part in self._gather.windows:
+            if first <= place < first + part.size:
+                at = part.offset + place - first
+                self._map[at : at + self._gather.counter_size] = self._bytes(number)
+            first += part.size
 
 
 KEPT = 100_000  # arrival times to keep: five minutes at 333 Hz

@@ -173,6 +173,7 @@ MESSAGES = {
     ),
     "framing": (logging.ERROR, "a size field of {} cannot be: framing is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
+    "torn": (logging.WARNING, "the simulator was writing at every look; the state is looked at again"),
     "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
     "axes": (
         logging.WARNING,

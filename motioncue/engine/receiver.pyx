@@ -5,13 +5,14 @@ from libc.string cimport memcmp, memcpy
 
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
-    NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER, mc_count, mc_load, mc_store,
+    NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER, TORN, mc_count, mc_load, mc_store,
 )
-from motioncue.frames.intake cimport Intake, intake_begin, intake_take
+from motioncue.frames.intake cimport Intake, intake_begin, intake_end, intake_take
 from motioncue.frames.session cimport (
     FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.frames.state cimport IntakeState, refuse, tell
+from motioncue.transports.memory cimport MC_GATHERED, MC_TORN, MC_WHOLE, Memory, mc_memory_number, mc_memory_take
 from motioncue.transports.sockets cimport (
     ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_SPEAKS, Server, allowed_hosts, mc_allowed,
     mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to, mc_server, mc_wait_any, packed_address,
@@ -21,8 +22,9 @@ from motioncue.wire.messages cimport REPLY_BYTES, Reply, reply_write
 
 import ipaddress
 import socket
+import threading
 
-__all__ = ["DatagramReceiver", "StreamReceiver"]
+__all__ = ["DatagramReceiver", "MemoryReceiver", "StreamReceiver"]
 
 cdef enum:
     READS = 64              # successive reads from one simulator before a waiting one gets a turn
@@ -381,3 +383,109 @@ cdef class DatagramReceiver:
         """End `run` at once; may be called from any thread."""
         mc_store(&self._stopping, 1)
         self._waker.send(b".")
+
+
+cdef enum:
+    LOOKS = 3               # looks at a state that is being written before it is counted as torn
+    SEARCH_MS = 250         # from one search for the simulator's memory to the next
+    SETTLE_NS = 50_000      # from a counter that has changed until a state without a sign of its end is read
+
+
+cdef class MemoryReceiver:
+    """Reads a simulator's shared memory, found anew whenever the simulator has ended.
+
+    Parameters
+    ----------
+    intake : Intake
+        Takes the states as packages; its `gather` says how they are read.
+    find : callable
+        Returns the memory, or None as long as there is none.
+    clock : Clock
+        Gives the arrival times, and the pace of the looks.
+
+    Notes
+    -----
+    `run` belongs in a thread of its own and holds the GIL only while it searches, and while no new state comes.
+    """
+
+    cdef Intake _intake
+    cdef object _find
+    cdef Clock _clock
+    cdef Time _time
+    cdef object _stopped
+    cdef int64_t _period                # from look to look [ns]
+    cdef int64_t _still                 # [ns]
+    cdef bint _settles
+    cdef uint64_t _counter
+    cdef bint _known                    # whether `_counter` is that of a state
+    cdef readonly int64_t torn          # looks that met a state being written
+    cdef uint8_t _packet[MC_GATHERED]
+    cdef int64_t _stopping
+
+    def __init__(self, Intake intake not None, find, Clock clock not None):
+        self._intake, self._find, self._clock, self._time = intake, find, clock, clock.calls
+        gather = intake.gather
+        self._period, self._still = round(1e9 / gather.poll_hz), round(1e9 * gather.still_s)
+        self._settles = gather.end < 0 and not gather.odd
+        self._stopped = threading.Event()
+
+    def run(self):
+        """Search and read until `stop` is called."""
+        cdef Memory memory
+        cdef bint there
+        while not self._stopped.is_set():
+            memory = self._find()
+            if memory is None:
+                self._stopped.wait(SEARCH_MS * 1e-3)
+                continue
+            self._known = False
+            intake_begin(self._intake.intake, self._time.now(self._time.memory))
+            there = True
+            while there and not self._stopped.is_set():
+                with nogil:
+                    there = self.loop(self._intake.intake, memory)
+                there = there and memory.present()
+            intake_end(self._intake.intake, self._time.now(self._time.memory))
+
+    cdef bint loop(self, IntakeState* s, Memory memory) noexcept nogil:
+        """Read until no new state has come for a while; return False if the memory has gone."""
+        cdef const Time* clock = &self._time
+        cdef uint64_t counter
+        cdef int64_t now = clock.now(clock.memory)
+        cdef int64_t heard = now
+        cdef int64_t due = now
+        cdef int looks, found
+        while not mc_load(&self._stopping) and now - heard < self._still:
+            if not mc_memory_number(&memory.memory, memory.memory.counter, memory.memory.counter_size, &counter):
+                return False
+            if not self._known or counter != self._counter:
+                if self._settles:
+                    clock.sleep_until(clock.memory, now + SETTLE_NS)
+                found, looks = MC_TORN, 0
+                while found == MC_TORN and looks < LOOKS:
+                    found = mc_memory_take(&memory.memory, self._packet)
+                    now = clock.now(clock.memory)
+                    looks += 1
+                    if found == MC_TORN:
+                        mc_count(&self.torn, 1)
+                if found == MC_WHOLE:
+                    self._counter = 0
+                    memcpy(&self._counter, self._packet + memory.memory.counter, memory.memory.counter_size)
+                    self._known = True
+                    heard = now
+                    intake_take(s, self._packet, memory.memory.packet, now)
+                elif found == MC_TORN:
+                    refuse(s, TORN, now, 0)
+                else:
+                    return False
+            due += self._period
+            if due < now:           # the machine was busy: what has been missed is gone
+                due = now + self._period
+            clock.sleep_until(clock.memory, due)
+            now = clock.now(clock.memory)
+        return True
+
+    def stop(self):
+        """End `run` soon; may be called from any thread."""
+        mc_store(&self._stopping, 1)
+        self._stopped.set()

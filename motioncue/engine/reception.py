@@ -14,12 +14,13 @@ from motioncue import sources
 from motioncue.core.clock import MonotonicClock
 from motioncue.core.threads import RecordRing
 from motioncue.engine.journal import MESSAGES, Journal
-from motioncue.engine.receiver import DatagramReceiver, StreamReceiver
+from motioncue.engine.receiver import DatagramReceiver, MemoryReceiver, StreamReceiver
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.intake import Intake
 from motioncue.frames.session import Session
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.mapped import Finder
 from motioncue.transports.stream import Listener as StreamListener
 from motioncue.transports.udp import comes_back, open_receiver, open_sender, packed_hosts
 
@@ -65,7 +66,7 @@ def check_endpoints(
         if parse_endpoint(url, module.SCHEMES, name).sender:
             raise EndpointError(f"{name}: found {url!r}, allowed is ?from= where something is sent to")
     if forward and not datagrams:
-        raise ConfigError("source.forward: allowed for sources that send datagrams, this one connects")
+        raise ConfigError("source.forward: allowed for sources that send datagrams, this one sends none")
     if len(forward) > 8:
         raise ConfigError(f"source.forward: found {len(forward)}, allowed are up to eight")
     for url in forward:
@@ -78,7 +79,8 @@ class Reception:
     Parameters
     ----------
     intake : Intake
-        Takes the packages.  A `Session` is served as a stream, any other intake by datagrams.
+        Takes the packages.  A `Session` is served as a stream, an intake with `gather` from shared memory, any other by
+        datagrams.
     urls : sequence of str
         Endpoints to listen at.
     allow : sequence of str
@@ -102,7 +104,7 @@ class Reception:
         self.held = False
         """Whether an earlier server's pipe keeps the name in use; this server listens once the pipe's other end is
         closed."""
-        self._receiver: DatagramReceiver | StreamReceiver
+        self._receiver: DatagramReceiver | MemoryReceiver | StreamReceiver
         self._sockets: list[socket.socket] = []
         self._forwards: list[tuple[str, int, int]] = []
         with ExitStack() as opened:
@@ -111,6 +113,9 @@ class Reception:
                 opened.callback(listener.close)
                 self.held = getattr(listener.server, "held", False)
                 self._receiver = StreamReceiver(intake, listener.server, MonotonicClock())
+            elif intake.gather is not None:
+                finder = Finder(parse_endpoint(urls[0]).path, intake.gather)
+                self._receiver = MemoryReceiver(intake, finder, MonotonicClock())
             else:
                 for url in urls:
                     self._sockets.append(open_receiver(url))

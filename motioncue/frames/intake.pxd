@@ -19,6 +19,7 @@ cdef class Intake:
     cdef IntakeState* intake
     cdef readonly int reply_port
     cdef readonly object heartbeat
+    cdef readonly object gather
     cdef object _tables     # owns the rows that the messages point to
     cdef Event _event
     cdef object _ring       # owns the memory behind `ring`

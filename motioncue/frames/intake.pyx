@@ -189,6 +189,8 @@ cdef class Intake:
         Deciphers every package; packages come as they are if not given.
     heartbeat : Heartbeat, optional
         The datagram without which the simulator sends nothing; whoever receives the packages sends it.
+    gather : Gather, optional
+        How whoever receives the packages reads them from shared memory.
 
     Raises
     ------
@@ -202,7 +204,8 @@ cdef class Intake:
 
     def __cinit__(
         self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0,
-        int reply_port=0, str byte_order="little", Cipher cipher=None, heartbeat=None
+        int reply_port=0, str byte_order="little", Cipher cipher=None, heartbeat=None,
+        gather=None
     ):
         cdef IntakeState* s
         cdef int i
@@ -215,6 +218,7 @@ cdef class Intake:
             raise ValueError(f"byte_order: found {byte_order!r}, allowed are 'little' and 'big'")
         self.reply_port = reply_port
         self.heartbeat = heartbeat
+        self.gather = gather
         if cipher is not None:
             s.cipher = cipher.cipher
         self._tables = [message.table for message in messages]

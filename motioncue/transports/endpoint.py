@@ -1,6 +1,7 @@
 """Endpoints are URLs.
 
-``pipe://NAME``, ``unix://PATH``, ``tcp://HOST:PORT``, ``udp://HOST:PORT``, ``serial://NAME?baud=BAUD&format=8N1``.
+``pipe://NAME``, ``unix://PATH``, ``tcp://HOST:PORT``, ``udp://HOST:PORT``, ``serial://NAME?baud=BAUD&format=8N1``,
+``memory://NAME``.
 """
 
 import ipaddress
@@ -20,6 +21,7 @@ FORMS = {
     "tcp": "tcp://HOST:PORT",
     "udp": "udp://HOST:PORT",
     "serial": "serial://NAME?baud=115200",
+    "memory": "memory://NAME",
 }
 
 BAUD_MIN, BAUD_MAX = 50, 1_000_000
@@ -48,7 +50,7 @@ class Endpoint(NamedTuple):
             options = [f"baud={self.baud}"] if self.baud else []
             options += [f"format={self.format}"] if self.format != "8N1" else []
             return f"serial://{self.path}{'?' if options else ''}{'&'.join(options)}"
-        if self.scheme in ("pipe", "unix"):
+        if self.scheme in ("pipe", "unix", "memory"):
             return f"{self.scheme}://{self.path}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{f'?from={self.sender}' if self.sender else ''}"
@@ -56,7 +58,7 @@ class Endpoint(NamedTuple):
     @property
     def local(self) -> bool:
         """Whether only this machine can reach the endpoint."""
-        if self.scheme in ("pipe", "unix", "serial") or self.host == "localhost":
+        if self.scheme in ("pipe", "unix", "serial", "memory") or self.host == "localhost":
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
@@ -93,6 +95,10 @@ def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS), name: str 
         if not rest or "\0" in rest or len(os.fsencode(rest)) > UNIX_PATH_MAX:
             raise EndpointError(f"{name}: found {url!r}, allowed is a path of 1 to {UNIX_PATH_MAX} bytes")
         return Endpoint("unix", path=rest)
+    if scheme == "memory":
+        if not re.fullmatch(r"[A-Za-z0-9_$.-]{1,100}", rest) or not rest.strip("."):
+            raise EndpointError(f"{name}: found {url!r}, a mapping's name has letters, digits, _, $, . and -")
+        return Endpoint("memory", path=rest)
     if scheme == "serial":
         return _serial(url, rest, name)
     rest, sender = _sender(url, rest, name) if scheme == "udp" else (rest, 0)

@@ -171,6 +171,8 @@ def _running(run: Any, stop: Any) -> Iterator[None]:
 def _private_endpoints(schemes: tuple[str, ...], count: int, folder: str) -> tuple[str, ...]:
     """Return unused endpoints: ports; for a stream a pipe on Windows, elsewhere a Unix socket or a port."""
     path = os.path.join(folder, "engine")
+    if "memory" in schemes:
+        return (f"memory://{os.path.basename(folder)}",)
     if "udp" in schemes:
         return tuple(f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for _ in range(count))
     if sys.platform == "win32":

@@ -7,7 +7,18 @@ import msgspec
 from motioncue.core.table import Table
 from motioncue.wire.description import Number
 
-__all__ = ["Answer", "Beat", "Blocks", "Enciphering", "Form", "Mark", "SourceField", "SourcePacket"]
+__all__ = [
+    "Answer",
+    "Beat",
+    "Blocks",
+    "Enciphering",
+    "Form",
+    "Mark",
+    "SharedMemory",
+    "SourceField",
+    "SourcePacket",
+    "SourceWindow",
+]
 
 LARGEST = 65_507
 """Largest size of a datagram [bytes]."""
@@ -127,6 +138,42 @@ class Beat(Table, frozen=True, kw_only=True):
     """Time from one to the next [s]."""
 
 
+class SourceWindow(Table, frozen=True, kw_only=True):
+    """A part of the shared memory; with `index` it is that of one block, such as the player's car."""
+
+    offset: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
+    """Offset in the mapping [bytes]; with `index` that of the first block's part."""
+    size: Annotated[int, msgspec.Meta(ge=1, le=4096)]
+    """Size [bytes]."""
+    index: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)] | None = None
+    """Offset in the mapping of the number of the block to use, from 0."""
+    type: Literal["u1", "u2", "u4"] = "u1"
+    """Type of that number: an unsigned integer, with its size [bytes]."""
+    stride: Annotated[int, msgspec.Meta(ge=1, le=1 << 24)] | None = None
+    """Distance from block to block [bytes]."""
+
+
+class SharedMemory(Table, frozen=True, kw_only=True):
+    """Shared memory that the simulator writes: the packet is made of parts of it, one for each state."""
+
+    size: Annotated[int, msgspec.Meta(ge=1, le=1 << 30)]
+    """Size of the mapping [bytes]; systems round it up."""
+    gather: Annotated[tuple[SourceWindow, ...], msgspec.Meta(min_length=1, max_length=16)]
+    """Parts that are joined to the packet, in this order; all other offsets are those in the packet."""
+    counter: Offset
+    """Offset of a number that changes with every state."""
+    type: Literal["u4", "u8"] = "u4"
+    """Size of that number, whatever it means: 4 or 8 bytes."""
+    end: Offset | None = None
+    """Offset of a copy of the counter that is written after the state: if they differ, a state is being written."""
+    odd: bool = False
+    """Whether the counter is odd while a state is written."""
+    poll_hz: Annotated[float, msgspec.Meta(ge=10, le=4000)] = 1000.0
+    """How often the counter is looked at [Hz]."""
+    still_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
+    """Time without a new state after which it is looked whether the simulator still runs [s]."""
+
+
 class SourcePacket(Table, frozen=True, kw_only=True):
     """A packet that carries the vehicle's state, and how it is read."""
 
@@ -164,5 +211,7 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     """Cipher of every packet; they come as they are if left out."""
     heartbeat: Beat | None = None
     """Datagram without which the simulator sends nothing."""
+    memory: SharedMemory | None = None
+    """Shared memory from which the packet is read, instead of being received."""
     forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()
     """Other packets that the simulator sends."""

@@ -1,22 +1,26 @@
-"""The hexadecimal bytes in a source's description: marks, answer, heartbeat, cipher."""
+"""Bytes in a source's description: marks, answer, heartbeat, cipher, parts of shared memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from motioncue.errors import ConfigError
 from motioncue.sources.described.channels import KEY
 from motioncue.wire.cipher import CIPHER_BYTES, Cipher
+from motioncue.wire.gather import Gather, Window
 from motioncue.wire.messages import Echo, Heartbeat
 from motioncue.wire.packet import Field
 from motioncue.wire.source_description import Mark, SourcePacket
 
-__all__ = ["cipher_of", "heartbeat_of", "marks_of", "refuse_always_paused", "reply_of"]
+__all__ = ["cipher_of", "gather_of", "heartbeat_of", "marks_of", "refuse_always_paused", "reply_of"]
 
 LONGEST_REPLY = 512
 """Largest size of an answer [bytes]."""
 
 LONGEST_MARK = 24
 """Largest number of bytes of one mark."""
+
+GATHERED = 4096
+"""Largest size of a packet that is read from shared memory [bytes]."""
 
 LONGEST_BEAT = 64
 """Largest size of a heartbeat [bytes]."""
@@ -145,6 +149,54 @@ def heartbeat_of(table: SourcePacket) -> Heartbeat | None:
     return Heartbeat(
         _hexadecimal(beat.bytes, range(1, LONGEST_BEAT + 1), f"{KEY}.heartbeat.bytes"), beat.port, beat.every_s
     )
+
+
+def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | None:
+    """Return how the packet is read from shared memory, if it is.
+
+    Parameters
+    ----------
+    table : SourcePacket
+        The description.
+    fits : callable
+        Says whether a packet is one of the motion, with plausible numbers.
+
+    Raises
+    ------
+    ConfigError
+        If the parts do not make the packet, lie beyond the mapping, or part the counter.
+    """
+    memory = table.memory
+    if memory is None:
+        return None
+    key, total, ends = f"{KEY}.memory", 0, []
+    for index, part in enumerate(memory.gather):
+        where = f"{key}.gather[{index}]"
+        if (part.index is None) != (part.stride is None):
+            raise ConfigError(f"{where}: found one of index and stride, allowed are both or none")
+        for name, at, size in (("offset", part.offset, part.size), ("index", part.index or 0, int(part.type[1]))):
+            if at + size > memory.size:
+                raise ConfigError(f"{where}.{name}: found {at}, allowed is up to {memory.size - size} for {size} bytes")
+        total += part.size
+        ends.append(total)
+    if total > GATHERED or table.size != total or table.longer:
+        raise ConfigError(
+            f"{KEY}.size: found {table.size}, allowed are the {total} bytes of {key}.gather, {GATHERED} at most"
+        )
+    size = int(memory.type[1])
+    for name, place in (("counter", memory.counter), ("end", memory.end)):
+        if place is not None and not any(
+            end - part.size <= place <= end - size for end, part in zip(ends, memory.gather, strict=True)
+        ):
+            raise ConfigError(f"{key}.{name}: found {place}, allowed is a place in one part of gather for {size} bytes")
+    if table.cipher is not None or table.reply is not None or table.heartbeat is not None:
+        raise ConfigError(f"{key}: found beside a cipher, a reply or a heartbeat, allowed is none of them")
+    windows = tuple(
+        Window(part.offset, part.size, -1 if part.index is None else part.index, int(part.type[1]), part.stride or 0)
+        for part in memory.gather
+    )
+    end = -1 if memory.end is None else memory.end
+    return Gather(memory.size, windows, memory.counter, size, end, memory.odd, memory.poll_hz, memory.still_s, fits)
 
 
 def cipher_of(table: SourcePacket, sizes: Sequence[int]) -> Cipher | None:

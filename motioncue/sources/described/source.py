@@ -18,7 +18,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.body import BodyStage
 from motioncue.frames.intake import Intake
 from motioncue.frames.stages import TelemetryStages
-from motioncue.sources.described.bytes import cipher_of, heartbeat_of, refuse_always_paused, reply_of
+from motioncue.sources.described.bytes import cipher_of, gather_of, heartbeat_of, refuse_always_paused, reply_of
 from motioncue.sources.described.channels import CHANNELS, KEY, checked
 from motioncue.sources.described.forms import axes_of, forms_of
 from motioncue.wire.packet import NATIVE, Derivation, Packet
@@ -55,7 +55,6 @@ class DescribedSource:
         If the description is contradictory or incomplete; names the key, what was found and what is allowed.
     """
 
-    SCHEMES = ("udp",)
     VELOCITY_IN_CAR = True  # unless the option `velocity` says otherwise
 
     def __init__(
@@ -73,6 +72,8 @@ class DescribedSource:
         refuse_always_paused(table)
         self._reply = reply_of(table)
         self._heartbeat = heartbeat_of(table)
+        self.gather = gather_of(table, self._plausible)
+        self.SCHEMES = ("udp",) if self.gather is None else ("memory",)
         self._cipher = cipher_of(table, [form.packet.size for form in self.forms])
         if len(self.forms) > MESSAGES:
             raise ConfigError(f"{KEY}: found {len(self.forms)} forms, blocks and sizes, allowed are {MESSAGES}")
@@ -199,6 +200,19 @@ class DescribedSource:
             reply_port=0 if table.reply is None else table.reply.port,
             cipher=self._cipher,
             heartbeat=self._heartbeat,
+            gather=self.gather,
+        )
+
+    def _plausible(self, data: bytes) -> bool:
+        """Say whether a packet is one of the motion and every number in it, used or not, is within its limit."""
+        form = next((form for form in self.forms if form.fits(data)), None)
+        if form is None or form.role != "motion":
+            return False
+        values = form.packet.decode(data)
+        return all(
+            abs(values[name]) <= field.limit  # also false for NaN
+            for name, field in form.packet.fields.items()
+            if not isinstance(values[name], (bytes, str))
         )
 
     def plain(self, data: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from motioncue.core.channels import GRAVITY
 from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import course
-from motioncue.drive.peers import DatagramSimulator, Paced
+from motioncue.drive.peers import DatagramSimulator, MemorySimulator, Paced
 from motioncue.errors import ConfigError
 from motioncue.sources.described.channels import CAR, CHANNELS, UNITS, WORLD, directions
 from motioncue.sources.described.source import DescribedSource
@@ -195,10 +196,9 @@ class Car:
         The description.
     """
 
-    Simulator = DatagramSimulator
-
     def __init__(self, source: DescribedSource) -> None:
         self._source = source
+        self.Simulator = DatagramSimulator if source.gather is None else partial(MemorySimulator, gather=source.gather)
 
     def driven(self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
         """Yield the packets of a virtual drive; nothing is sent while the simulation does not run.

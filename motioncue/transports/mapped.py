@@ -1,0 +1,116 @@
+"""Shared memory of a running simulator: found by name, or under Wine and Proton by size and content.
+
+Wine's server keeps every mapping open as a file without a name, which its user may open through ``/proc``: no program
+is needed beside the simulator.  Its names are known to Windows programs only, so a mapping is taken for the simulator's
+if its size fits, its content fits, and its counter moves.
+"""
+
+import contextlib
+import glob
+import logging
+import os
+import sys
+from collections.abc import Iterator
+
+from motioncue.transports.memory import Memory
+from motioncue.wire.gather import Gather
+
+__all__ = ["Finder"]
+
+log = logging.getLogger("motioncue")
+
+SHARED = "/dev/shm"
+PAGE = 4096  # [bytes] Wine rounds sizes up to it
+LOOKS = 3  # successive looks at which a mapping has to be plausible and its counter to have moved
+FILES = ("memfd:wine-mapping", "tmpmap-", "anonmap.")  # how Wine has named them so far
+
+
+class Finder:
+    """Looks for a simulator's mapping, once a call.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mapping.
+    gather : Gather
+        How states are read.
+    """
+
+    def __init__(self, name: str, gather: Gather) -> None:
+        self._name, self._gather = name, gather
+        self._seen: dict[object, tuple[Memory, int | None, int]] = {}  # by file: memory, its counter, looks
+        self._told = False
+
+    def __call__(self) -> Memory | None:
+        """Return the mapping; None if there is none yet, or if several are as good."""
+        live = self.live()
+        if len(live) > 1 and not self._told:
+            log.warning(
+                "memory://%s: %d simulators write one, %s; none is read until one is left",
+                self._name,
+                len(live),
+                ", ".join(memory.where for memory in live),
+            )
+        self._told = len(live) > 1
+        if len(live) != 1:
+            return None
+        self._seen.clear()
+        return live[0]
+
+    def live(self) -> list[Memory]:
+        """Look once; return the mappings that have been plausible and moving for as many looks as it takes."""
+        seen, self._seen = self._seen, {}
+        for key, where in self._places():
+            memory, counter, looks = seen.get(key, (None, None, 0))
+            if memory is None:
+                with contextlib.suppress(OSError):
+                    memory = Memory(where, self._gather)
+            if memory is None:
+                continue
+            now, packet = memory.count(), memory.take()
+            moved = counter is not None and now != counter and packet is not None and self._gather.fits(packet)
+            # A look between two states, or at one that is being written, proves nothing either way.
+            looks = looks + 1 if moved else looks if now == counter or packet is None else 0
+            self._seen[key] = memory, now, looks
+        return [memory for memory, _, looks in self._seen.values() if looks >= LOOKS]
+
+    def _places(self) -> Iterator[tuple[object, str]]:
+        """Yield each candidate once: what tells it from the others, and where it is."""
+        if sys.platform == "win32":
+            yield self._name, f"Local\\{self._name}"
+            return
+        paths = [f"{SHARED}/{self._name}", *glob.glob(f"{SHARED}/*/{glob.escape(self._name)}")]
+        least = max(part.offset + part.size for part in self._gather.windows)
+        found: dict[object, str] = {}
+        for where in paths:
+            with contextlib.suppress(OSError):
+                state = os.stat(where)
+                if state.st_size >= least:
+                    found.setdefault((state.st_dev, state.st_ino), where)
+        sizes = {self._gather.size, -(-self._gather.size // PAGE) * PAGE}
+        for where in _wine_files():
+            with contextlib.suppress(OSError):
+                state = os.stat(where)
+                if state.st_size in sizes:
+                    found.setdefault((state.st_dev, state.st_ino), where)
+        yield from found.items()
+
+
+def _wine_files() -> Iterator[str]:
+    """Yield the files of mappings that Wine's servers of this user have open."""
+    for number in filter(str.isdigit, os.listdir("/proc")) if sys.platform == "linux" else ():
+        folder = f"/proc/{number}"
+        try:
+            if os.stat(folder).st_uid != os.geteuid():
+                continue
+            with open(f"{folder}/comm", encoding="utf-8", errors="replace") as file:
+                if not file.read().startswith("wineserver"):
+                    continue
+            descriptors = os.listdir(f"{folder}/fd")
+        except OSError:  # it has just ended, or belongs to someone else
+            continue
+        for descriptor in descriptors:
+            where = f"{folder}/fd/{descriptor}"
+            with contextlib.suppress(OSError):
+                if os.path.basename(os.readlink(where)).startswith(FILES) or "memfd:wine-mapping" in os.readlink(where):
+                    yield where

@@ -1,0 +1,124 @@
+/* A mapping that a simulator writes, read without locks: windows of it joined to one packet, torn states told apart.
+
+   On POSIX it is read by pread, not mapped: who shrinks a file under a mapping kills the process that touches it. */
+#ifndef MOTIONCUE_MEMORY_H
+#define MOTIONCUE_MEMORY_H
+#include <stdint.h>
+#include <string.h>
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <windows.h>
+#else
+#include <unistd.h>
+#endif
+enum {
+    MC_WINDOWS = 16,
+    MC_GATHERED = 4096, /* largest packet [bytes] */
+    MC_WHOLE = 1,
+    MC_TORN = 0,
+    MC_GONE = -1 /* the mapping has become smaller, or a number in it leads out of it */
+};
+typedef struct {
+    int64_t offset, size; /* [bytes] */
+    int64_t index;        /* offset of the block's number, -1: none */
+    int64_t index_size;   /* 1, 2 or 4 [bytes] */
+    int64_t stride;       /* from block to block [bytes] */
+} mc_window;
+typedef struct {
+    int64_t handle;      /* descriptor; Windows: handle of the mapping; -1: none */
+    const uint8_t *view; /* Windows only */
+    int64_t size;        /* [bytes] */
+    mc_window windows[MC_WINDOWS];
+    int n;
+    int packet;                /* [bytes] */
+    int counter, counter_size; /* in the packet: it changes with every state */
+    int end;                   /* in the packet: its copy, written after the state; -1: none */
+    int odd;                   /* the counter is odd while a state is written */
+    uint8_t again[MC_GATHERED];
+} mc_memory;
+
+static inline int mc_memory_read(const mc_memory *m, int64_t at, void *out, int64_t size) {
+    if (at < 0 || size > m->size || at > m->size - size) return 0;
+#ifdef _WIN32
+    if (!m->view) return 0;
+    memcpy(out, (const void *)(m->view + at), (size_t)size);
+    MemoryBarrier();
+    return 1;
+#else
+    return pread((int)m->handle, out, (size_t)size, (off_t)at) == size;
+#endif
+}
+/* Find where a window begins at the moment. */
+static inline int mc_memory_place(const mc_memory *m, const mc_window *w, int64_t *at) {
+    uint8_t number[4] = {0, 0, 0, 0};
+    *at = w->offset;
+    if (w->index < 0) return 1;
+    if (!mc_memory_read(m, w->index, number, w->index_size)) return 0;
+    *at += w->stride * (int64_t)(number[0] | number[1] << 8 | number[2] << 16 | (uint32_t)number[3] << 24);
+    return 1;
+}
+/* Read a number of up to 8 bytes, by its offset in the packet; it lies within one window. */
+static inline int mc_memory_number(const mc_memory *m, int offset, int size, uint64_t *out) {
+    int64_t at, first = 0;
+    int i;
+    *out = 0;
+    for (i = 0; i < m->n; first += m->windows[i++].size)
+        if (offset < first + m->windows[i].size)
+            return mc_memory_place(m, &m->windows[i], &at) && mc_memory_read(m, at + offset - first, out, size);
+    return 0;
+}
+static inline int mc_memory_gather(const mc_memory *m, uint8_t *out) {
+    int64_t at;
+    int i;
+    for (i = 0; i < m->n; out += m->windows[i++].size)
+        if (!mc_memory_place(m, &m->windows[i], &at) || !mc_memory_read(m, at, out, m->windows[i].size)) return 0;
+    return 1;
+}
+/* Copy the state as one packet: MC_WHOLE, MC_TORN if it was being written, or MC_GONE.
+
+   With a copy of the counter it is the copy that is read first, because the simulator writes it last: equal to a counter
+   that then stays, nothing was written in between.  Without any such sign the state is read until it is twice the same. */
+static inline int mc_memory_take(mc_memory *m, uint8_t *out) {
+    uint64_t end = 0, before, after;
+    if (m->end >= 0 && !mc_memory_number(m, m->end, m->counter_size, &end)) return MC_GONE;
+    if (!mc_memory_number(m, m->counter, m->counter_size, &before)) return MC_GONE;
+    if ((m->end >= 0 && end != before) || (m->odd && before & 1)) return MC_TORN;
+    if (!mc_memory_gather(m, out)) return MC_GONE;
+    if (m->end < 0 && !m->odd) {
+        if (!mc_memory_gather(m, m->again)) return MC_GONE;
+        if (memcmp(out, m->again, (size_t)m->packet)) return MC_TORN;
+    }
+    if (!mc_memory_number(m, m->counter, m->counter_size, &after)) return MC_GONE;
+    return before == after ? MC_WHOLE : MC_TORN;
+}
+static inline void mc_memory_close(mc_memory *m) {
+#ifdef _WIN32
+    if (m->view) UnmapViewOfFile((LPCVOID)m->view);
+    if (m->handle > 0) CloseHandle((HANDLE)(intptr_t)m->handle);
+    m->view = NULL;
+#else
+    if (m->handle >= 0) close((int)m->handle);
+#endif
+    m->handle = -1;
+}
+#ifdef _WIN32
+/* Open a mapping that exists, for reading; return the number of the error or 0. */
+static inline int mc_memory_open(mc_memory *m, const wchar_t *name) {
+    MEMORY_BASIC_INFORMATION found;
+    HANDLE handle = OpenFileMappingW(FILE_MAP_READ, FALSE, name);
+    int error;
+    if (!handle) return (int)GetLastError();
+    m->handle = (int64_t)(intptr_t)handle;
+    m->view = (const uint8_t *)MapViewOfFile(handle, FILE_MAP_READ, 0, 0, 0);
+    if (m->view && VirtualQuery((LPCVOID)m->view, &found, sizeof found)) {
+        m->size = (int64_t)found.RegionSize;
+        return 0;
+    }
+    error = (int)GetLastError();
+    mc_memory_close(m);
+    return error;
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+"""A mapping that a simulator writes: what the receiving loop reads, and the object that owns it."""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+
+cdef extern from "motioncue/transports/memory.h" nogil:
+    enum:
+        MC_WINDOWS
+        MC_GATHERED
+        MC_WHOLE
+        MC_TORN
+        MC_GONE
+    ctypedef struct mc_window:
+        int64_t offset
+        int64_t size
+        int64_t index
+        int64_t index_size
+        int64_t stride
+    ctypedef struct mc_memory:
+        int64_t handle
+        int64_t size
+        mc_window windows[MC_WINDOWS]
+        int n
+        int packet
+        int counter
+        int counter_size
+        int end
+        bint odd
+    bint mc_memory_read(const mc_memory* m, int64_t at, void* out, int64_t size)
+    bint mc_memory_number(const mc_memory* m, int offset, int size, uint64_t* out)
+    int mc_memory_take(mc_memory* m, uint8_t* out)
+    void mc_memory_close(mc_memory* m)
+
+
+cdef class Memory:
+    cdef mc_memory memory
+    cdef readonly object where
+    cdef object _key

@@ -55,6 +55,7 @@ cpdef enum Reason:
     NO_DESCRIPTOR   # the system has no file descriptor left for a simulator that connects
     SESSION_BEGAN
     SESSION_ENDED
+    TORN            # a state in shared memory that was being written at every look
     REPLY_LOST      # the simulator does not read its replies
     TELEPORT        # the position moved by more than the velocity allows
     IMPOSSIBLE_ACCELERATION     # reported, or the velocity changed by more than it allows
@@ -79,7 +80,6 @@ cpdef enum Reason:
     OPERATOR_PARK
     END_OF_RUN
     RETUNED         # other settings have come into force
-    TORN            # a state in shared memory that was being written at every look
     REASONS         # number of reasons
 
 

@@ -1,7 +1,8 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from typing import Self
 
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 __all__ = [
     "Clock",

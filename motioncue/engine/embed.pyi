@@ -1,9 +1,9 @@
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 from motioncue.core.clock import Clock
 from motioncue.engine.retune import Settings

@@ -1,8 +1,9 @@
 from collections.abc import Iterable
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 from motioncue.core.interfaces import Stage
 

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
+from typing import Self
 
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 from motioncue.core.interfaces import Stage
 from motioncue.platforms.kinematics import Kinematics

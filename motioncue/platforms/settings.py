@@ -3,7 +3,7 @@
 A platform is a frame carried by actuators of one kind, and any number of single-axis actuators beside them.
 """
 
-import sys
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -13,11 +13,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from motioncue.core.table import Positive, Table
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "Axes",

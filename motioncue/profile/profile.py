@@ -1,7 +1,7 @@
 """Profiles: what to read, how to cue, what to send.  They are TOML files that become checked settings."""
 
 import json
-import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
@@ -33,11 +33,6 @@ from motioncue.profile.tables import (
 from motioncue.safety.settings import Free, Limits, OutputLimits, in_si
 from motioncue.wire.description import PacketTable
 from motioncue.wire.source_description import SourcePacket
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "Limits",

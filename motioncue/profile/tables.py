@@ -1,7 +1,7 @@
 """Tables as TOML gives them, before they are checked: dotted keys, overrides, presets."""
 
 import math
-import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -28,11 +28,6 @@ __all__ = [
     "refuse_long_keys",
     "refuse_not_finite",
 ]
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 DOTS = 32  # in a line of a profile

@@ -1,6 +1,8 @@
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 from motioncue.core.interfaces import Stage
 

@@ -1,6 +1,6 @@
 """Boundaries of gain and phase for the Objective Motion Cueing Test, from a file of the user's."""
 
-import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
@@ -35,11 +35,6 @@ __all__ = [
     "boundaries_of",
     "omct",
 ]
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 Line: TypeAlias = tuple[float, ...]

@@ -377,7 +377,7 @@ class Server:
                 await asyncio.sleep(1.0 / FRAMES_HZ)
         except ConnectionClosed:
             return
-        except asyncio.TimeoutError:
+        except TimeoutError:
             pass
         except Exception as error:
             self._defect(f"{page.name} is dropped", error)

@@ -1,8 +1,8 @@
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from numpy.typing import DTypeLike
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 __all__ = ["DecimalSpec", "Number", "Table", "longest"]
 

@@ -1,6 +1,6 @@
 """A platform's packet as described in a profile: the tables in ``[output.packet]``."""
 
-import sys
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -8,11 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "Actuated",

@@ -3,9 +3,9 @@
 import os
 import subprocess
 import sys
+import tomllib
 
 import pytest
-import tomllib
 from click.testing import CliRunner
 
 import motioncue

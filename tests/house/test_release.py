@@ -2,13 +2,12 @@
 
 import hashlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import motioncue
-
-tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML in its library")
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

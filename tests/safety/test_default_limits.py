@@ -1,10 +1,10 @@
 """The bounds that every profile has unless it says otherwise: honest drives pass, whatever else comes keeps them."""
 
 import math
+import tomllib
 
 import numpy as np
 import pytest
-import tomllib
 from helpers import BASE, eventually, nowhere, stream_url
 from limits_rig import (
     PERIOD,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from motioncue.frames.body import body_motion
     from motioncue.profile.platform import platform
     from motioncue.profile.profile import Profile
-    from motioncue.recording.recording import read
+    from motioncue.recording.recording import read, read_pieces
     from motioncue.scoring.omct import omct
     from motioncue.scoring.score import score
     from motioncue.tuning.tune import tune
@@ -44,6 +44,7 @@ __all__ = [
     "platform",
     "preview",
     "read",
+    "read_pieces",
     "relay",
     "score",
     "tune",
@@ -81,6 +82,7 @@ _LATER = {
     "platform": "motioncue.profile.platform",
     "preview": "motioncue.cueing.preview",
     "read": "motioncue.recording.recording",
+    "read_pieces": "motioncue.recording.recording",
     "relay": "motioncue.engine.embedding",
     "score": "motioncue.scoring.score",
     "tune": "motioncue.tuning.tune",

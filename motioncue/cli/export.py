@@ -1,19 +1,21 @@
 """``motioncue export``: converts a recording for other programs."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from motioncue import sources
 from motioncue.cli.common import pick_options, progress, refuse_source, source_options
-from motioncue.recording.export import WHAT, export
-from motioncue.recording.recording import read
+from motioncue.recording.drive import WHAT, Drive
+from motioncue.recording.export import export
+from motioncue.recording.recording import read_pieces
 
 __all__ = ["command"]
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--to",
     "target",
@@ -27,7 +29,7 @@ __all__ = ["command"]
 @pick_options
 @click.option("--force", is_flag=True, help="Replace the file that --to names, if it exists.")
 def command(
-    file: Path,
+    files: tuple[Path, ...],
     target: Path,
     what: str,
     system: str | None,
@@ -38,17 +40,26 @@ def command(
 ) -> None:
     """Write a recording as CSV, Parquet (pyarrow) or MDF4 (asammdf); one row a tick, a frame or an event.
 
+    A run that was rolled over takes all its files.  `t` is 0 at the first tick in every table.
+
     \b
     Example:  motioncue export drive.mcap --to drive.csv
               pip install "motioncue[export]" brings what Parquet and MDF4 need
     """
-    refuse_source("--to", target, [file])
+    refuse_source("--to", target, files)
     if system is not None:
         sources.source(system, "--system")
-    with progress(f"reading {file.name}"):
-        drive = read(file, system=system, rate_hz=rate, port=ports, sender=sender)
-    for line in drive.unreadable:
-        click.echo(f"{file}: {line}", err=True)
+    said: list[str] = []
+
+    def noted(pieces: Iterator[Drive]) -> Iterator[Drive]:
+        for piece in pieces:
+            said.extend(piece.unreadable)
+            yield piece
+
     with progress(f"writing {target.name}") as tell:
-        done = export(drive, target, what, force=force, progress=tell)
-    click.echo(f"{done.rows} {what} in {done.path}")
+        pieces = read_pieces(*files, system=system, rate_hz=rate, port=ports, sender=sender, progress=tell)
+        done = export(noted(pieces), target, what, force=force)
+    for line in said:
+        click.echo(f"{files[0]}: {line}", err=True)
+    began = "" if done.began is None else f"; t = 0 is {done.began:%Y-%m-%d %H:%M:%S.%f} UTC"
+    click.echo(f"{done.rows} {what} in {done.path}{began}")

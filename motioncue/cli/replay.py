@@ -27,6 +27,7 @@ from motioncue.engine.replay import (
 )
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import Profile, overridden
+from motioncue.recording.drive import hole_text
 from motioncue.recording.recording import Drive, read
 from motioncue.safety.supervisor import State
 from motioncue.scoring.changes import changes
@@ -40,7 +41,11 @@ __all__ = ["command"]
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--profile", metavar="NAME|FILE", help="Profile to use instead of the recording's own.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
-@click.option("--verify", is_flag=True, help="Compare every bit with the recorded ticks; exit status 1 if one differs.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Compare every bit with the recorded ticks; exit status 1 if one differs or is missing.",
+)
 @click.option("--record", "answer", metavar="FILE", type=click.Path(path_type=Path), help="Record the replay.")
 @click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
 @view_option
@@ -88,7 +93,7 @@ def command(
         raise ConfigError("--view: allowed is without --verify and --record")
     if verify and settings is not None:
         raise ConfigError("--verify: allowed is the recording's own profile, without --profile and --set")
-    missing = missing_ticks(drive)
+    missing, holes = missing_ticks(drive), drive.holes
     if verify and missing:
         raise PacketError(f"--verify: {missing}; allowed is a whole run, of a rolled one all files together")
     if missing:
@@ -96,6 +101,13 @@ def command(
     if view is not None:
         _play(drive, settings, view, profile)
         return
+    gap = ""
+    if holes:
+        gap = f"{hole_text(holes[0], drive.zero)}{f', and {len(holes) - 1} more holes' if holes[1:] else ''}"
+    if verify and gap:
+        drive = drive.between(end_s=1e-9 * (holes[0].begin - drive.zero))
+    elif gap:
+        click.echo(f"{file}: {gap}: from there on, ticks read the packages that had arrived", err=True)
     difference: Difference | None = None
     states: Counter[int] = Counter()
     with progress(f"replaying {file.name}") as tell:
@@ -113,13 +125,14 @@ def command(
         rows.append(("unreadable", "; ".join(drive.unreadable[:3])))
     if verify:
         result |= {
-            "identical": difference is None,
+            "identical": difference is None and not gap,
+            "hole": gap or None,
             "first_difference": None if difference is None else difference._asdict(),
         }
         rows.append(
             (
                 "identical",
-                "yes, every bit"
+                f"{'up to a hole' if gap else 'yes'}, every bit{gap and f': {gap}'}"
                 if difference is None
                 else f"no: tick {difference.tick}, {difference.channel}: "
                 f"recorded {difference.recorded!r}, replayed {difference.replayed!r}",

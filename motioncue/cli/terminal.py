@@ -697,6 +697,7 @@ def none_received(rejected: Mapping[str, int]) -> str:
 def recorded(counts: Mapping[str, Any]) -> str:
     """Return a text of what a recording holds, and of its files."""
     lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
+    lost += f"; {counts['removed']} older files were removed" if counts.get("removed") else ""
     files = counts["files"] or ["no file"]
     where = ", ".join(files) if len(files) < 4 else f"{files[0]} and {len(files) - 1} more, the last {files[-1]}"
     return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages in {where}{lost}"

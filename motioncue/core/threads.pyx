@@ -111,6 +111,14 @@ cdef class RecordRing:
         ring_take(&self.ring, PyBytes_AS_STRING(out), size)
         return out
 
+    def copy(self):
+        """Return the bytes of all waiting records, which stay; the writer must have ended."""
+        cdef Ring seen = self.ring
+        cdef int64_t size = ring_waiting(&seen)
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, size)
+        ring_take(&seen, PyBytes_AS_STRING(out), size)
+        return out
+
     @property
     def waiting(self):
         """Bytes of the records that wait to be taken."""

@@ -19,13 +19,14 @@ from motioncue.frames.intake import Intake
 from motioncue.profile.explain import explain
 from motioncue.profile.profile import Profile
 from motioncue.recording.atomic_file import write_whole
-from motioncue.recording.export import columns as columns_of
+from motioncue.recording.drive import KILLED
+from motioncue.recording.drive import columns as columns_of
 from motioncue.recording.mcap_reader import Settings
 from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.packages import Timed, feed, opening, quoted
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out
 from motioncue.recording.recording import Drive, read_frames
-from motioncue.recording.schema import Package
+from motioncue.recording.schema import HOLE, Package
 
 __all__ = [
     "Difference",
@@ -128,7 +129,7 @@ def profile_of(tables: Mapping[str, Any]) -> Profile:
 
 
 def missing_ticks(drive: Drive) -> str:
-    """Return a text on the ticks that are missing before the end of a recording; empty if none is.
+    """Return a text on the ticks that are missing before a recording begins; empty if none is.
 
     Parameters
     ----------
@@ -178,7 +179,7 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     in_force = drive.settings
     if profile is not None:
         in_force = [Settings(drive.settings[0].time, 0, msgspec.to_builtins(profile))]
-    outside = [event for event in drive.events if event.what == "disconnected" or event.reason in FROM_OUTSIDE]
+    outside = [row for row in drive.events if row.what in ("disconnected", HOLE) or row.reason in FROM_OUTSIDE]
     return drive._replace(
         motion=np.concatenate(frames),
         ticks=ticks,
@@ -220,11 +221,11 @@ def pieces(
     -----
     Each tick reads the frame that it read then: as many packages are fed before it as it says, with their recorded
     arrival times.  Retunes and the operator's requests are repeated at their ticks.  A recording that begins in the
-    middle of a run (`missing_ticks`) does not tell the state at its beginning: everything then starts from rest, and
-    each tick reads the packages that had arrived by its deadline.
+    middle of a run (`missing_ticks`) does not tell the state at its beginning: everything then starts from rest.
+    There, and in a recording with holes, each tick reads the packages that had arrived by its deadline.
     """
     if not len(drive.ticks) or not drive.settings:
-        raise PacketError(NO_TICKS)
+        raise PacketError(KILLED if KILLED in drive.unreadable else NO_TICKS)
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]
     chosen = own if profile is None else profile
@@ -234,6 +235,7 @@ def pieces(
     # Other settings may accept other packages, so the recorded frames say which packages each tick had.
     counting = pipeline.intake if profile is None else intake_of(own)
     late = drive.ticks["index"][0] > 0
+    by_time = late or bool(drive.holes)  # then the number of frames does not say which packages a tick had
     source = _happenings(drive, changes, late)
     settings = pipeline.emitter.settings
     ticks = np.stack([drive.ticks[name] for name in ("index", "deadline", "operation")], axis=1)
@@ -256,8 +258,8 @@ def pieces(
         batch.ticks["settings"] = numbers[first:given]  # they are numbered when posted, even if no tick took them
         return batch
 
-    for first, end, deadline, frames, newest in _spans(drive.ticks, late):
-        while upcoming is not None and (upcoming.time <= deadline if late else counting.published < frames):
+    for first, end, deadline, frames, newest in _spans(drive.ticks, by_time):
+        while upcoming is not None and (upcoming.time <= deadline if by_time else counting.published < frames):
             feed_next()
             if heard.half_full:
                 yield taken()
@@ -306,14 +308,13 @@ FROM_OUTSIDE = frozenset(
 MOST_TICKS = 1000  # most ticks to repeat at once: far less than what fits into a ring
 
 
-def _spans(ticks: npt.NDArray[np.void], late: bool) -> Iterator[tuple[int, int, int, int, int]]:
+def _spans(ticks: npt.NDArray[np.void], by_time: bool) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield first and end of consecutive ticks that read the same, and deadline, frames and settings of the first.
 
-    A recording that begins in the middle of a run (`late`) has spans of one tick, because only the deadline of each
-    says which packages it reads.
+    With `by_time` a span has one tick, because only the deadline of each says which packages it reads.
     """
     frames, settings = ticks["frames"], ticks["settings"]
-    begins = np.arange(len(ticks)) % (1 if late else MOST_TICKS) == 0
+    begins = np.arange(len(ticks)) % (1 if by_time else MOST_TICKS) == 0
     begins[1:] |= (frames[1:] != frames[:-1]) | (settings[1:] != settings[:-1])
     firsts = np.flatnonzero(begins)
     ends = np.append(firsts[1:], len(ticks))

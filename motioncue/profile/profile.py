@@ -115,6 +115,8 @@ class Record(Table, frozen=True, kw_only=True):
     """Begin another file after this time [s]."""
     roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
     """Begin another file at this size [MB]."""
+    keep_mb: Annotated[float, msgspec.Meta(ge=10)] | None = None
+    """Remove the run's oldest files beyond this size of all [MB]; without the two above, a file has a tenth of it."""
 
 
 class Output(Table, frozen=True, kw_only=True):

@@ -5,12 +5,14 @@ and ticks and frames become one array without a Python loop over messages.  Layo
 "Records".
 """
 
+import copy
 import io
 import json
 import os
 import struct
 import zlib
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -39,6 +41,7 @@ LARGEST_CHUNK = 64 << 20  # [bytes] unpacked: motioncue's own have 256 KiB, the 
 LARGEST_RECORD = 64 << 20  # [bytes]
 LARGEST_FILE = 4 << 30  # [bytes] unpacked: nine hours at 333.33 Hz, three at 1000 Hz
 PACKED = 64  # largest ratio of unpacked content to file size; a platform at rest is packed nine times
+PIECE = 8 << 20  # [bytes] unpacked: twenty thousand ticks
 SEARCHED = 4 << 20  # [bytes] after damage that are searched for the next chunk
 SAID = 100  # damages that are described one by one
 
@@ -67,10 +70,13 @@ class Damage:
     ----------
     count : int
         Number of findings.
+    ended : bool
+        Whether the end of the data has been found: without one, its writer was killed or still writes.
     """
 
     def __init__(self) -> None:
         self.count = 0
+        self.ended = False
         self._said: list[str] = []
 
     def add(self, text: str) -> None:
@@ -107,7 +113,7 @@ def _records(file: IO[bytes], size: int, damage: Damage) -> Iterator[tuple[int, 
             damage.add(f"byte {place}: {wrong}, {lost} bytes were passed over")
             place = size if found is None else found
             continue
-        ended = ended or opcode == DATA_END
+        ended = damage.ended = ended or opcode == DATA_END
         behind = size - place - 9 - length - len(MAGIC)
         if opcode == FOOTER:
             if behind > 0:
@@ -200,9 +206,14 @@ class _Held(NamedTuple):
     """A chunk that is held."""
 
     content: bytes
-    """Its record in the file if it is packed, else the records in it."""
-    packed: bool
-    places: dict[int, npt.NDArray[np.int64]]
+    """The records in it; empty if they are unpacked from the file whenever they are asked for."""
+    place: int
+    """Where its record's content begins in the file [bytes]."""
+    size: int
+    """Length of that content [bytes]."""
+    unpacked: int
+    """Length of the records in it [bytes]."""
+    places: dict[int, npt.NDArray[np.int32]]
     """Places of the messages of each channel among its records."""
 
 
@@ -228,9 +239,9 @@ class McapFile:
 
     Notes
     -----
-    Chunks are held packed and unpacked one at a time, whenever messages in them are asked for.  Unpacked they may have
-    up to 4 GiB, and up to 64 times the size of the file plus one chunk of 64 MiB; the rest is not read, and counted as
-    damage.
+    Chunks stay in the file and are unpacked one at a time, whenever messages in them are asked for.  Unpacked they may
+    have up to 4 GiB, and up to 64 times the size of the file plus one chunk of 64 MiB; the rest is not read, and
+    counted as damage.
     """
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
@@ -240,10 +251,12 @@ class McapFile:
         self.topics: dict[int, tuple[str, str, int]] = {}  # topic, encoding and schema of each channel
         self._chunks: list[_Held] = []
         self._room = 0  # [bytes] that may still be unpacked
+        self._path, self._data = Path(path).absolute(), data
+        self._which: tuple[int, int] | None = None  # device and number of the file
         try:
             if data is None and Path(path).exists() and not Path(path).is_file():
                 raise PacketError(f"recording {str(path)!r}: found no file but a folder or a device")
-            with Path(path).open("rb") if data is None else io.BytesIO(data) as file:
+            with self._opened() as file:
                 head = file.read(len(MAGIC))
                 if head != MAGIC:
                     found = f"begins with {head.hex()}" if head else "is empty"
@@ -254,6 +267,23 @@ class McapFile:
         except OSError as error:
             raise PacketError(f"recording {str(path)!r}: {error.strerror}") from error
 
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        """Open the file; raise PacketError if it is another one than before."""
+        with self._path.open("rb") if self._data is None else io.BytesIO(self._data) as file:
+            if self._data is None:
+                found = os.fstat(file.fileno())
+                which = found.st_dev, found.st_ino
+                if self._which not in (None, which):
+                    raise PacketError(f"recording {str(self._path)!r}: was replaced while it was read")
+                self._which = which
+            yield file
+
+    @property
+    def ended(self) -> bool:
+        """Whether the file has its end: else its writer was killed, or still writes."""
+        return self.damage.ended
+
     @property
     def empty(self) -> bool:
         """Whether there is no message that can be read."""
@@ -261,18 +291,18 @@ class McapFile:
 
     def _read(self, file: IO[bytes], size: int) -> None:
         loose = bytearray()  # messages outside chunks
-        chunk, packed = b"", b""  # the newest chunk, and its record in the file
+        chunk, where = b"", (0, 0)  # the newest chunk, and place and size of its content in the file
         index: dict[int, npt.NDArray[np.int64]] = {}  # places of its messages, by channel
         for opcode, content, place in _records(file, size, self.damage):
             try:
                 if opcode == MESSAGE_INDEX:
                     _add_index(index, content, len(chunk) // MESSAGE_HEAD)
                     continue
-                self._take(chunk, packed, index)
-                chunk, packed, index = b"", b"", {}
+                self._take(chunk, where, index)
+                chunk, where, index = b"", (0, 0), {}
                 if opcode == CHUNK:
                     self._admit(min(struct.unpack_from("<Q", content, 16)[0], LARGEST_CHUNK))
-                    chunk, packed = _unpacked(content), content
+                    chunk, where = _unpacked(content), (place + 9, len(content))
                 elif opcode == MESSAGE:
                     self._admit(9 + len(content))
                     loose += struct.pack("<BQ", opcode, len(content)) + content
@@ -282,8 +312,8 @@ class McapFile:
                     self._declare(opcode, content)
             except (ValueError, struct.error, zstandard.ZstdError, RuntimeError, MemoryError) as error:
                 self.damage.add(f"byte {place}: {error}")
-        self._take(chunk, packed, index)
-        self._take(bytes(loose), b"", {})
+        self._take(chunk, where, index)
+        self._take(bytes(loose), None, {})
 
     def _admit(self, size: int) -> None:
         """Reserve room for bytes that are kept; raise ValueError if there is none left."""
@@ -315,7 +345,7 @@ class McapFile:
             encoding, _ = _text(content, end)
             self.topics[number] = (topic, encoding, schema)
 
-    def _take(self, data: bytes, packed: bytes, index: dict[int, npt.NDArray[np.int64]]) -> None:
+    def _take(self, data: bytes, where: tuple[int, int] | None, index: dict[int, npt.NDArray[np.int64]]) -> None:
         """Store a chunk: by its index if that accounts for every byte, else by a walk through its records."""
         if not data:
             return
@@ -331,15 +361,51 @@ class McapFile:
                 self.damage.add(f"a chunk of {len(data)} bytes has {error}")
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
         if any(len(places) for places in index.values()):
-            self._chunks.append(_Held(packed or data, bool(packed), index))
+            places = {channel: found.astype(np.int32) for channel, found in index.items()}
+            self._chunks.append(_Held(data if where is None else b"", *(where or (0, 0)), len(data), places))
+
+    def parts(self, most: int = PIECE) -> Iterator["McapFile"]:
+        """Yield parts of the file, in its order, as files of their own; the first has the damage found so far.
+
+        Parameters
+        ----------
+        most : int
+            About how much each holds unpacked [bytes].
+        """
+        first, size = 0, 0
+        for place, held in enumerate([*self._chunks, None]):
+            if held is not None and (size == 0 or size + held.unpacked <= most):
+                size += held.unpacked
+                continue
+            part = copy.copy(self)
+            part._chunks = self._chunks[first:place]
+            if first:
+                part.damage = Damage()
+                part.damage.ended = self.ended
+            yield part
+            first, size = place, 0 if held is None else held.unpacked
 
     def _with(self, channels: Collection[int]) -> Iterator[tuple[bytes, int, npt.NDArray[np.int64]]]:
         """Yield a chunk's records, a channel, and the places of its messages there, for each that has any."""
-        for held in self._chunks:
-            inside = [channel for channel in channels if channel in held.places]
-            data = _unpacked(held.content) if inside and held.packed else held.content
-            for channel in inside:
-                yield data, channel, held.places[channel]
+        try:
+            with self._opened() as file:
+                for held in self._chunks:
+                    inside = [channel for channel in channels if channel in held.places]
+                    data = self._records_of(held, file) if inside else b""
+                    for channel in inside:
+                        yield data, channel, held.places[channel].astype(np.int64)
+        except OSError as error:
+            raise PacketError(f"recording {str(self._path)!r}: {error.strerror}") from error
+
+    def _records_of(self, held: _Held, file: IO[bytes]) -> bytes:
+        """Return the records in a chunk; raise PacketError if the file has changed."""
+        if held.content:
+            return held.content
+        file.seek(held.place)
+        try:
+            return _unpacked(file.read(held.size))
+        except (ValueError, struct.error, zstandard.ZstdError, RuntimeError) as error:
+            raise PacketError(f"recording {str(self._path)!r}: was changed while it was read: {error}") from error
 
     def stamped(self, channel: int) -> Iterator[tuple[int, bytes]]:
         """Yield when each message of a channel was recorded [ns], and its payload, in the file's order.
@@ -390,6 +456,10 @@ class McapFile:
         if others:
             self.damage.add(f"{topic.name}: {others} messages of another size than {size - MESSAGE_HEAD} bytes")
         return out[:row]
+
+    def count(self, topic: Topic) -> int:
+        """Return the number of messages of one of motioncue's topics."""
+        return sum(self._count(channel) for channel in self._own(topic))
 
     def _count(self, channel: int) -> int:
         """Return the number of messages of a channel."""

@@ -1,5 +1,6 @@
 """The recorder: empties the loops' rings and writes their records in a thread of its own."""
 
+import contextlib
 import logging
 import os
 import shutil
@@ -17,7 +18,7 @@ from motioncue.core.threads import HEAD_DTYPE, KINDS, NAMES, RecordRing, record_
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
 from motioncue.recording.mcap_writer import RecordingWriter
-from motioncue.recording.schema import Event, Package, records_at
+from motioncue.recording.schema import Event, Hole, Package, records_at
 from motioncue.safety.supervisor import State
 
 __all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tick_ring_bytes"]
@@ -96,6 +97,8 @@ class Kept(NamedTuple):
     since: int
     """When the rings were emptied the time before: no record is older [ns]."""
     data: bytes
+    hole: Hole | None = None
+    """The records that found no room in the rings meanwhile."""
 
 
 def sorted_out(data: bytes) -> Batch:
@@ -179,8 +182,8 @@ class Recorder:
     Notes
     -----
     The loops never wait, whatever happens to the disk: records that do not fit into a ring are dropped and counted.
-    After an error the recording goes on in another file as soon as one can be made; what came meanwhile is counted as
-    lost.  If the next of several rolled files cannot be made, it goes on in the one before.
+    After an error the recording goes on in another file as soon as one can be made.  What was lost is counted, and
+    written as an event: `Hole`.  If the next of several rolled files cannot be made, it goes on in the one before.
     Rolled files share one epoch: their times are consecutive even if the wall clock is set meanwhile.
     """
 
@@ -195,7 +198,11 @@ class Recorder:
         record = record if isinstance(record, Record) else Record(file=str(record))
         self._path, self._rings, self._force = Path(record.file).absolute(), rings, record.force
         self._last_s, self._roll_s = record.last_s, record.roll_s
+        self._keep_bytes = None if record.keep_mb is None else round(1e6 * record.keep_mb)
         self._roll_bytes = None if record.roll_mb is None else round(1e6 * record.roll_mb)
+        if self._keep_bytes is not None and self._roll_s is None and self._roll_bytes is None:
+            self._roll_bytes = self._keep_bytes // 10
+        self._removed = 0  # files removed to keep within `keep_mb`
         self._about = dict(about or {})
         self._about_noted = True  # whether the file contains all of `about`
         self._epoch = time.time_ns() - time.monotonic_ns()
@@ -204,31 +211,45 @@ class Recorder:
         self._totals = Counter(packages=0, ticks=0, frames=0, events=0)  # records flushed
         self._pending = Counter[str]()  # records written since the last flush
         self._lost = 0  # records taken from the rings that could not be written
+        self._unfit = 0  # records that did not fit into the rings, up to when they were last emptied
         self._short = False  # whether a ring has been found too small
         self._again_s, self._again_at = AGAIN_S, 0.0  # after an error: the next wait, and when it ends [s]
         self._overdue = False  # whether the next of several files could not be made, and the one before goes on
         self._out: int | None = None  # records lost before the file was; None while records are written
+        self._torn: tuple[int, int] | None = None  # after an error: when the hole began [ns], and what was lost before
+        self._safe = time.monotonic_ns()  # everything from before is flushed [ns]
         self._kept: deque[Kept] = deque()  # with `last_s`: the last seconds
         self._kept_bytes = 0
         self._openings = _Openings()
+        self._parts = 0  # files begun so far
         self._owed = 0  # with `last_s`: records in memory from before this time should be in a file [ns]
         self._taken = time.monotonic_ns()  # when the rings were last emptied
         self._in_force = [(self._taken, 0, settings)]  # start, number and profile of settings
         self._noted = -1  # number of the newest settings in the file
         self._wanted = threading.Event()  # set to write the recording in memory
         self._stopping = threading.Event()
+        self._gave_up = False  # whether the run has ended without the last records, because of the disk
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="motioncue recorder", daemon=True)
 
     @property
     def paths(self) -> list[Path]:
-        """The files written so far, the newest last."""
+        """The files written so far and kept, the newest last."""
         return list(self._written)
 
     def counts(self) -> dict[str, Any]:
         """Return how many records of each kind are flushed and how many were lost, and the files."""
-        lost = self._lost + self._unrecorded()
-        return {**self._totals, "lost": lost, "files": [str(path) for path in self._written]}
+        lost = self._lost + self._unrecorded() + self._outstanding()
+        files = [str(path) for path in self._written]
+        return {**self._totals, "lost": lost, "removed": self._removed, "files": files}
+
+    def _outstanding(self) -> int:
+        """Return the number of records that a disk which does not answer has not taken when the run has ended."""
+        if not self._gave_up or not self._thread.is_alive():
+            return 0
+        waiting = sum(sum(sorted_out(ring.copy()).sizes().values()) for ring in self._rings)
+        kept = sum(sum(sorted_out(batch.data).sizes().values()) for batch in list(self._kept))
+        return waiting + (kept if self._last_s is not None else self._pending.total())
 
     def _unrecorded(self) -> int:
         """Return the number of records that did not fit into the rings."""
@@ -290,8 +311,11 @@ class Recorder:
         """Write the rest and close the file, without waiting for a disk that does not respond."""
         self._stopping.set()
         self._thread.join(PATIENCE_S)
-        if self._thread.is_alive():
-            log.error("recording: the disk does not answer; what it has not taken is lost")
+        self._gave_up = self._thread.is_alive()
+        if self._gave_up:
+            log.error(
+                "recording: the disk does not answer; %d records that it has not taken are lost", self._outstanding()
+            )
 
     def _run(self) -> None:
         flushed = began = time.monotonic()
@@ -324,7 +348,9 @@ class Recorder:
     def _take(self) -> None:
         """Empty the rings into the file, or into memory."""
         since, self._taken = self._taken, time.monotonic_ns()
-        batch = Kept(since, b"".join(ring.take() for ring in self._rings))
+        data, unfit = b"".join(ring.take() for ring in self._rings), self._unrecorded()
+        hole = Hole(since, self._taken, unfit - self._unfit, "memory") if unfit > self._unfit else None
+        self._unfit, batch = unfit, Kept(since, data, hole)
         if self._last_s is None:
             self._guarded(self._write, batch)
             self._forget(since)
@@ -365,14 +391,17 @@ class Recorder:
 
     def _open(self) -> None:
         """Begin a file; if that fails, the one before stays."""
-        force = self._force and not self._written
+        force = self._force and not self._parts
         about = self._about | self._openings.about()
-        if self._roll_s is not None or self._roll_bytes is not None:
-            about["part"] = str(len(self._written))  # `read` joins consecutive ones
+        if self._last_s is None:
+            about["part"] = str(self._parts)  # `read` joins consecutive ones
         before = self._writer, self._noted
         self._writer, self._noted = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=about), -1
         try:
             self._note()
+            if self._torn is not None:
+                since, lost = self._torn
+                self._writer.events([Hole(since, self._taken, self._lost - lost, "disk").event()])
             self._writer.flush()
         except Exception:
             self._writer.abandon()
@@ -380,7 +409,9 @@ class Recorder:
                 self._writer.path.unlink(missing_ok=True)
             self._writer, self._noted = before
             raise
+        self._torn = None
         self._written.append(self._writer.path)
+        self._parts += 1
 
     def _note(self) -> None:
         """Write the settings that have come into force since the last call; into a new file, all that are known."""
@@ -404,7 +435,7 @@ class Recorder:
         self._note()
         # Ticks come last: a file that is cut has what its last tick has read.
         self._writer.packages(batch.packages)
-        self._writer.events(batch.events)
+        self._writer.events([*batch.events, *([] if kept.hole is None else [kept.hole.event()])])
         self._writer.frames(batch.frames)
         self._writer.ticks(batch.ticks)
         if self._last_s is None:
@@ -435,6 +466,25 @@ class Recorder:
         self._overdue = False
         before.close()
         self._count()
+        self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        """Remove the oldest files of the run while all together are too large; never the one that is written."""
+        if self._keep_bytes is None:
+            return
+        sizes = []
+        for path in self._written:
+            with contextlib.suppress(OSError):  # somebody else has removed it
+                sizes.append((path.stat().st_size, path))
+        room = self._keep_bytes - (self._roll_bytes or 0)  # the newest still grows
+        while len(sizes) > 1 and sum(size for size, _ in sizes) > room:
+            _, oldest = sizes.pop(0)
+            try:
+                oldest.unlink()
+                self._removed += 1
+            except OSError as error:
+                log.warning("recording: %s: cannot be removed: %s", oldest, error.strerror)
+        self._written = [path for _, path in sizes]
 
     def _close(self) -> None:
         if self._writer is not None:
@@ -447,6 +497,7 @@ class Recorder:
         """Count what has been written as recorded, because it is safely in the file."""
         self._totals.update(self._pending)
         self._pending.clear()
+        self._safe = self._taken
 
     def _later(self, error: Exception, goes_on: str) -> None:
         """Log an error, unless the last attempt had one too, and note when to try again."""
@@ -480,6 +531,7 @@ class Recorder:
                 self._writer = None
             if self._last_s is None:
                 self._out = self._lost if self._out is None else self._out
+                self._torn = self._torn or (self._safe, self._lost)
                 self._lost += sum(self._pending.values())
             self._pending.clear()
             goes_on = "records again as soon as it can" if self._last_s is None else "keeps the last seconds in memory"

@@ -2,11 +2,10 @@
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from itertools import pairwise
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from motioncue.bridge.bridge import Bridge
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.capture import is_capture
+from motioncue.recording.drive import KILLED, Drive, hole_text
 from motioncue.recording.mcap_reader import (
     LATEST_NS,
     MAGIC,
@@ -48,10 +48,19 @@ from motioncue.recording.packages import (
     recorded_source,
     system_of,
 )
-from motioncue.recording.schema import FRAME, PACKAGE, TICK, TOPICS, Event, Package, Topic
+from motioncue.recording.schema import FRAME, PACKAGE, TICK, TOPICS, Package, Topic
 from motioncue.sources import System
 
-__all__ = ["Drive", "at_ticks", "read", "read_motion", "read_packages", "read_recording", "sample_recording"]
+__all__ = [
+    "Drive",
+    "at_ticks",
+    "read",
+    "read_motion",
+    "read_packages",
+    "read_pieces",
+    "read_recording",
+    "sample_recording",
+]
 
 log = logging.getLogger("motioncue")
 
@@ -267,30 +276,6 @@ def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str 
 NAMED = "--system (in Python system)"  # where a system can be named
 
 
-class Drive(NamedTuple):
-    """The contents of a recording."""
-
-    motion: npt.NDArray[np.void]
-    """The motion of each frame: MOTION_DTYPE."""
-    ticks: npt.NDArray[np.void]
-    """The ticks: TICK_DTYPE."""
-    packages: list[Package]
-    """The simulator's packages, as they arrived."""
-    events: list[Event]
-    """The events, in order of time."""
-    settings: list[Settings]
-    """The profile in force at the beginning, then after each change."""
-    about: dict[str, str]
-    """How the recording was made: versions, host, what the system granted."""
-    unreadable: tuple[str, ...]
-    """What could not be read, and where; empty for an undamaged file."""
-
-    @property
-    def profile(self) -> dict[str, Any] | None:
-        """The tables of the profile at the beginning; None if the recording has none."""
-        return self.settings[0].profile if self.settings else None
-
-
 def read(
     path: str | Path,
     *rolled: str | Path,
@@ -350,7 +335,7 @@ def read(
     """
     pick = Pick((port,) if isinstance(port, int) else tuple(port), sender)
     if not rolled:
-        return _read(path, system, rate_hz, pick, options)
+        return _with_holes(_read(path, system, rate_hz, pick, options))
     parts: list[Drive] = []
     for each in (path, *rolled):
         try:
@@ -360,7 +345,90 @@ def read(
             if empty is None:
                 raise
             parts.append(empty)
-    return _joined(parts, [quoted(each) for each in (path, *rolled)])
+    return _with_holes(_joined(parts, [quoted(each) for each in (path, *rolled)]))
+
+
+def read_pieces(
+    path: str | Path,
+    *rolled: str | Path,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+    **options: Any,
+) -> Iterator[Drive]:
+    """Yield the contents of a recording piece by piece, in memory that does not grow with its length.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for `read`; what is no MCAP file comes in one piece.
+    *rolled : str or Path
+        The other files of the same run, in any order.
+    progress : callable, optional
+        Called with pieces done and pieces in all.
+    **options
+        As for `read`.
+
+    Yields
+    ------
+    Drive
+        About twenty thousand ticks, with all else from the same time.  `settings` begins with those in force, and
+        `about` is that of the first file.
+
+    Raises
+    ------
+    PacketError, ConfigError
+        As `read` does.
+
+    Examples
+    --------
+    >>> sum(len(piece.ticks) for piece in motioncue.read_pieces("drive.mcap"))                # doctest: +SKIP
+    """
+    paths = [path, *(each for each in rolled if _empty_part(each) is None)]
+    opened = [_run_file(each) for each in paths]
+    files = [file for file in opened if file is not None]
+    if len(files) < len(opened):
+        yield read(path, *rolled, **options)
+        progress(1, 1)
+        return
+    if rolled:
+        numbered = sorted(zip(files, map(quoted, paths), strict=True), key=lambda pair: _part(_about(pair[0])))
+        files = [file for file, _ in numbered]
+        _refuse_other_runs([_about(file) for file in files], [name for _, name in numbered])
+    parts = [part for file in files for part in file.parts()]
+    zero: int | None = None
+    known: list[Settings] = []
+    for done, part in enumerate(parts, 1):
+        drive = _contents(part, path)._replace(about=_about(files[0]))
+        drive = drive._replace(settings=[*known, *(row for row in drive.settings if row not in known)])
+        known, zero = drive.settings[-1:], drive.zero if zero is None else zero
+        yield _with_holes(drive, zero)
+        progress(done, len(parts))
+
+
+def _run_file(path: str | Path) -> McapFile | None:
+    """Return a file with ticks or frames of motioncue, which can be read in pieces; None if it is something else."""
+    with suppress(OSError, PacketError):
+        with Path(path).open("rb") as opened:
+            if not is_mcap(opened.read(len(MAGIC))):
+                return None
+        file = McapFile(path)
+        return file if any(file.count(topic) for topic in (FRAME, TICK)) else None
+    return None
+
+
+def _about(file: McapFile) -> dict[str, str]:
+    return file.metadata.get("motioncue", {})
+
+
+def _part(about: Mapping[str, str]) -> int:
+    """Return the place of a file among those of its run; -1 if it has none."""
+    number = about.get("part", "")
+    return int(number) if number.isdecimal() else -1
+
+
+def _with_holes(drive: Drive, zero: int | None = None) -> Drive:
+    """Return a drive that says in words where records are missing."""
+    at = drive.zero if zero is None else zero
+    return drive._replace(unreadable=(*drive.unreadable, *(hole_text(hole, at) for hole in drive.holes)))
 
 
 def _empty_part(path: str | Path) -> Drive | None:
@@ -437,7 +505,11 @@ def _decoded(
 
 def _from_mcap(path: str | Path) -> Drive:
     """Return the contents of an MCAP file."""
-    file = McapFile(path)
+    return _contents(McapFile(path), path)
+
+
+def _contents(file: McapFile, path: str | Path) -> Drive:
+    """Return what can be read of an MCAP file, or of a part of one."""
     names = {name for name, _, _ in file.topics.values()}
     if not names & set(TOPICS):
         return _foreign(file, path, names)
@@ -447,7 +519,9 @@ def _from_mcap(path: str | Path) -> Drive:
     packages = packages_in(file)
     _count_back(file, PACKAGE, np.array([package.time for package in packages], np.int64))
     events, settings = events_in(file), settings_in(file)
-    about = file.metadata.get("motioncue", {})
+    about = _about(file)
+    if "epoch_ns" in about and not file.ended and not (len(motion) or len(ticks) or packages):
+        file.damage.add(KILLED)
     if file.damage.count and not (len(motion) or len(ticks) or packages or events or settings):
         raise PacketError(f"recording {str(path)!r}: found nothing that can be read: {file.damage.texts()[0]}")
     return Drive(motion, ticks, packages, events, settings, about, file.damage.texts())
@@ -459,24 +533,13 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
     for place in order[:-1]:
         if not len(drives[place].ticks):
             raise PacketError(f"{names[place]}: found no tick, allowed are files of one run")
-    first, last = drives[order[0]], drives[order[-1]]
+    last = drives[order[-1]]
     said = []
     if not len(last.ticks):
         said = [f"{names[order[-1]]} is empty: the run ended before a tick was written to it"]
         if not last.about:  # not even a beginning
             order.pop()
-    for place in order:
-        if drives[place].about.get("epoch_ns") != first.about.get("epoch_ns"):
-            raise PacketError(
-                f"{names[place]}: found a file of another run than {names[order[0]]}, allowed are files of one run"
-            )
-    for before, after in pairwise(order):
-        number, following = (drives[place].about.get("part", "") for place in (before, after))
-        if not (number.isdecimal() and following.isdecimal() and int(following) == int(number) + 1):
-            raise PacketError(
-                f"{names[after]}: found part {following or 'none'} of a run behind part {number or 'none'} in "
-                f"{names[before]}, allowed are consecutive files of a recording that was rolled over"
-            )
+    _refuse_other_runs([drives[place].about for place in order], [names[place] for place in order])
     parts = [drives[place] for place in order]
     settings = {row.number: row for drive in reversed(parts) for row in reversed(drive.settings)}
     return Drive(
@@ -486,13 +549,26 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
         sorted(event for drive in parts for event in drive.events),
         [settings[number] for number in sorted(settings)],
         parts[0].about,
-        (*(text for drive in parts for text in drive.unreadable), *said),
+        (*(text for drive in parts for text in drive.unreadable if text != KILLED), *said),
     )
+
+
+def _refuse_other_runs(abouts: Sequence[Mapping[str, str]], names: Sequence[str]) -> None:
+    """Refuse files, in order, that are not consecutive ones of one run."""
+    for about, name in zip(abouts, names, strict=True):
+        if about.get("epoch_ns") != abouts[0].get("epoch_ns"):
+            raise PacketError(f"{name}: found a file of another run than {names[0]}, allowed are files of one run")
+    for (before, name), (after, next_name) in pairwise(zip(abouts, names, strict=True)):
+        if _part(before) < 0 or _part(after) != _part(before) + 1:
+            raise PacketError(
+                f"{next_name}: found part {after.get('part') or 'none'} of a run behind part "
+                f"{before.get('part') or 'none'} in {name}, allowed are consecutive files of one recording"
+            )
 
 
 def _begins(drive: Drive) -> float:
     """Return the index of a part's first tick; infinity if it has none."""
-    return float(drive.ticks["index"][0]) if len(drive.ticks) else inf
+    return float(drive.ticks["index"][0]) if len(drive.ticks) else np.inf
 
 
 def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:

@@ -15,7 +15,20 @@ import numpy.typing as npt
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import PacketError
 
-__all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic", "records_at"]
+__all__ = [
+    "EVENT",
+    "FRAME",
+    "HOLE",
+    "PACKAGE",
+    "SETTINGS",
+    "TICK",
+    "TOPICS",
+    "Event",
+    "Hole",
+    "Package",
+    "Topic",
+    "records_at",
+]
 
 HEADER = b"\x00\x01\x00\x00"
 """Header of every payload: plain CDR, little-endian (OMG RTPS 2.3, 10.5; DDS-XTypes 7.6.3.1.2)."""
@@ -96,6 +109,33 @@ class Event(NamedTuple):
     detail: int = 0
     value: float = 0.0
     limit: float = 0.0
+
+
+class Hole(NamedTuple):
+    """A span of a recording in which records are missing."""
+
+    begin: int
+    """Everything from before this time is there [ns, monotonic clock]."""
+    end: int
+    """Everything from after this time is there [ns, monotonic clock]."""
+    records: int
+    """Number of ticks, frames, packages and events that are missing."""
+    reason: str
+    """``disk``: the file could not be written; ``memory``: the disk was slower than the memory lasts."""
+
+    def event(self) -> Event:
+        """Return the event that stands for it in a file."""
+        return Event(self.end, HOLE, self.reason, detail=self.records, value=1e-9 * (self.end - self.begin))
+
+    @classmethod
+    def of(cls, event: Event) -> "Hole":
+        """Return the hole that an event stands for."""
+        length = 1e9 * event.value if 0.0 <= event.value < 1e9 else 0.0
+        return cls(max(event.time - round(length), 0), event.time, event.detail, event.reason)
+
+
+HOLE = "hole"
+"""What an event says that stands for missing records."""
 
 
 def records_at(data: bytes, places: npt.NDArray[np.int64], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.recording.export import columns
+from motioncue.recording.drive import columns
 from motioncue.recording.recording import Drive
 from motioncue.recording.schema import Event
 

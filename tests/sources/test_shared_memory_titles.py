@@ -1,0 +1,136 @@
+"""Titles by shared memory: numbers put where their documents say, for one known motion, give that motion.
+
+The car goes at 20 m/s forward, 0.5 m/s to the left and 0.25 m/s up; it gains 3 m/s^2 forward, 8 to the left and 1 up;
+it rolls right side down by 0.1 rad/s, pitches nose up by 0.2 rad/s and yaws left by 0.4 rad/s; its right side is 0.05 rad
+down, its nose 0.1 rad up and 0.3 rad left.
+"""
+
+import math
+import struct
+
+import numpy as np
+import pytest
+
+from motioncue import sources
+
+MOTION = {
+    **{"surge": 3.0, "sway": -8.0, "heave": 1.0, "roll": 0.05, "pitch": 0.1, "yaw": -0.3},
+    **{"roll_rate": 0.1, "pitch_rate": 0.2, "yaw_rate": -0.4},
+}
+G, TURN = 9.80665, 2.0 * math.pi
+
+
+def turned():
+    """Return the car's forward, left and up in a world of forward, left, up: yaw, then pitch, then roll."""
+    yaw, pitch, roll = 0.3, 0.1, 0.05
+    cy, sy, cp, sp, cr, sr = (f(a) for a in (yaw, pitch, roll) for f in (math.cos, math.sin))
+    forward = np.array([cy * cp, sy * cp, sp])
+    level = np.array([-sy, cy, 0.0])  # left, before the car rolls
+    up = np.cross(forward, level)
+    return forward, cr * level + sr * up, cr * up - sr * level
+
+
+def assetto_corsa(page, number):
+    """x left, y up, z forward, right-handed: + about x pitches down, + about y yaws left, + about z rolls right."""
+    struct.pack_into("<i", page, 0, number)
+    struct.pack_into("<ii", page, 16, 4, 6500)
+    struct.pack_into("<f", page, 28, 72.0)
+    struct.pack_into("<3f", page, 44, 8.0 / G, 1.0 / G, 3.0 / G)
+    struct.pack_into("<3f", page, 208, -0.3, 0.1, 0.05)
+    struct.pack_into("<3f", page, 296, -0.2, 0.4, 0.1)
+    struct.pack_into("<3f", page, 568, 0.5, 0.25, 20.0)
+    return 416, struct.pack("<i", 1)  # AI drives
+
+
+def le_mans_ultimate(page, number):
+    """x left, y up, z back, left-handed, for the fourth of some vehicles; rows of the matrix: world x, y, z."""
+    struct.pack_into("<3B", page, 128464, 20, 3, 1)
+    car = 128468 + 3 * 1888
+    struct.pack_into("<d", page, car + 12, 0.02 * number)
+    struct.pack_into("<3d", page, car + 160, 1.0, 2.0, 3.0)
+    struct.pack_into("<3d", page, car + 184, 0.5, 0.25, -20.0)
+    struct.pack_into("<3d", page, car + 208, 8.0, 1.0, -3.0)
+    forward, left, up = turned()
+    world = np.array([[0, 1, 0], [0, 0, 1], [-1, 0, 0]])  # rows: left, up, back
+    matrix = world @ np.stack([left, up, -forward], axis=1)
+    struct.pack_into("<9d", page, car + 232, *matrix.ravel())
+    struct.pack_into("<3d", page, car + 304, 0.2, -0.4, 0.1)
+    struct.pack_into("<d", page, car + 356, 6500.0)
+    return 128466, b"\0"  # the player has no vehicle
+
+
+def raceroom(page, number):
+    """x left, y up, z back; + about x pitches up, + about y yaws right, + about z rolls right."""
+    struct.pack_into("<i", page, 44, number)
+    struct.pack_into("<3d", page, 104, 0.5, 0.25, -20.0)
+    struct.pack_into("<3d", page, 152, 8.0, 1.0, -3.0)
+    struct.pack_into("<3d", page, 176, 0.1, -0.3, 0.05)
+    struct.pack_into("<3d", page, 272, 0.2, -0.4, 0.1)
+    return 28, struct.pack("<i", 1)  # a replay
+
+
+def truck_simulator(page, number):
+    """x right, y up, z back, right-handed: + about x pitches up, + about y yaws left, + about z rolls left."""
+    page[0] = 1
+    struct.pack_into("<Q", page, 16, 20_000 * number)
+    struct.pack_into("<2f", page, 948, 20.0, 1400.0)
+    struct.pack_into("<3f", page, 1868, -0.5, 0.25, -20.0)
+    struct.pack_into("<3f", page, 1880, 0.2 / TURN, 0.4 / TURN, -0.1 / TURN)
+    struct.pack_into("<3f", page, 1892, -8.0, 1.0, -3.0)
+    struct.pack_into("<3d", page, 2200, 1.0, 2.0, 3.0)
+    struct.pack_into("<3d", page, 2224, 0.3 / TURN, 0.1 / TURN, -0.05 / TURN)
+    return 4, b"\1"  # paused
+
+
+TITLES = {
+    "assetto-corsa-dk": assetto_corsa,
+    "le-mans-ultimate-dk": le_mans_ultimate,
+    "raceroom-dk": raceroom,
+    "truck-simulator-dk": truck_simulator,
+}
+
+
+def gathered(page, windows):
+    """Return a page's parts, joined: an independent reading of the description."""
+    out = b""
+    for window in windows:
+        block = page[window.number] if window.number >= 0 else 0
+        at = window.offset + block * window.stride
+        out += bytes(page[at : at + window.size])
+    return out
+
+
+def test_every_title_by_shared_memory_is_tested():
+    named = {name for name in sources.described_profiles() if sources.by_profile(name).SCHEMES == ("memory",)}
+    assert named == set(TITLES)
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_known_motion_is_read_with_its_signs(name):
+    source = sources.by_profile(name)
+    intake, page = source.intake(*sources.read_as(name)[:1]), bytearray(source.gather.size)
+    for number in (1, 2):
+        TITLES[name](page, number)
+        intake.feed(gathered(page, source.gather.windows), number * 20_000_000)
+    motion = intake.newest()
+    assert {key: motion[key][0] for key in MOTION} == pytest.approx(MOTION, abs=2e-6)
+    assert motion["speed"][0] == pytest.approx(math.sqrt(20.0**2 + 0.5**2 + 0.25**2), rel=1e-2)
+    assert intake.accepted == 2
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_paused_replayed_or_driven_by_another_it_is_counted_and_not_followed(name):
+    source = sources.by_profile(name)
+    intake, page = source.intake(), bytearray(source.gather.size)
+    at, mark = TITLES[name](page, 1)
+    page[at : at + len(mark)] = mark
+    data = gathered(page, source.gather.windows)
+    intake.feed(data, 1_000_000)
+    assert (intake.accepted, intake.others, intake.rejected) == (0, 1, {})
+    assert not source.gather.fits(data)  # nor is it taken for the game
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_empty_memory_or_numbers_that_no_car_has_are_not_the_game(name):
+    source = sources.by_profile(name)
+    assert not any(source.gather.fits(bytes([byte]) * source.table.size) for byte in (0x7F, 0xFF, 0x43))

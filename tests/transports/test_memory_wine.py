@@ -1,0 +1,77 @@
+"""A Windows program under Wine writes shared memory, and is read on Linux with nothing beside it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from helpers import eventually
+
+from motioncue.engine.reception import Listener
+
+COMPILER, WINE = shutil.which("x86_64-w64-mingw32-gcc"), shutil.which("wine")
+SOURCE = os.path.join(os.path.dirname(__file__), "..", "windows", "memory.c")
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="Wine's server"),
+    pytest.mark.skipif(
+        not (COMPILER and WINE), reason="takes Wine and x86_64-w64-mingw32-gcc, which are not installed"
+    ),
+    pytest.mark.rt,
+    pytest.mark.slow,
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Return a function that starts the program in a prefix of its own."""
+    folder = tmp_path_factory.mktemp("wine")
+    exe = folder / "memory.exe"
+    subprocess.run([COMPILER, "-O2", "-Wall", "-o", exe, SOURCE], check=True)
+    started = []
+
+    def start(prefix, seconds):
+        own = {"WINEPREFIX": str(folder / prefix), "WINEDEBUG": "-all", "DISPLAY": ""}
+        command = [WINE, str(exe), "acpmf_physics", "800", str(seconds)]
+        program = subprocess.Popen(
+            command, env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        started.append(program)
+        assert program.stdout.readline().strip() == "writing"
+        return program
+
+    yield start
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+def test_a_windows_program_is_found_read_and_found_again(program):
+    """At 20 m/s it turns left by 0.4 rad/s, so 8 m/s^2 to the left; 333 states a second come whole, each once."""
+    with Listener("assetto-corsa-dk", "memory://acpmf_physics") as listener:
+        for session in (1, 2):
+            before = listener.stats()["frames_received"]
+            game = program("first", 6)
+            eventually(lambda before=before: listener.stats()["frames_received"] > before + 300)
+            motion = listener.stats()["motion"]
+            written = int(game.communicate(timeout=60)[0])
+            assert motion["sway"] == pytest.approx(-8.0, abs=1e-5)
+            assert motion["yaw_rate"] == pytest.approx(-0.4, abs=1e-6)
+            assert motion["speed"] == pytest.approx(20.0, abs=1e-5)
+            stats = listener.stats()
+            assert stats["sessions"] == session
+            assert stats["rejected"] == {}
+            assert 300 < stats["frames_received"] - before <= written
+            time.sleep(2.0)  # longer than the page may stand still before the game is looked for
+
+
+def test_of_two_games_in_two_prefixes_none_is_read_until_one_is_left(program):
+    first, second = program("first", 8), program("second", 20)
+    with Listener("assetto-corsa-dk", "memory://acpmf_physics") as listener:
+        while first.poll() is None:
+            assert listener.stats()["frames_received"] == 0
+            time.sleep(0.2)
+        eventually(lambda: listener.stats()["frames_received"] > 300)
+        assert second.poll() is None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.card import card
 from motioncue.platforms.build import CHANNELS, build, frame_of, ranges
 from motioncue.platforms.settings import Platform
 
@@ -79,6 +80,30 @@ class MotionPlatform:
         self.names = self._built.names
         self.bounds = self._built.bounds
         self.neutral = self._built.neutral
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy is made, in this process or another."""
+        return MotionPlatform, (self.table,)
+
+    def __repr__(self) -> str:
+        """Return three lines: the platform, its actuators, and how far it goes."""
+        lines = "\n  ".join(f"{name}: {text}" for name, text in self._rows())
+        return f"MotionPlatform {self._title()}\n  {lines}"
+
+    def _repr_html_(self) -> str:
+        return card(f"Platform {self._title()}", self._rows())
+
+    def _title(self) -> str:
+        return str(getattr(self.table, "preset", None) or self.table.__struct_config__.tag)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        reach = []
+        for channel, ends in self.ranges.items():
+            unit, scale = ("m", 1.0) if channel.endswith("displacement") else ("deg", np.degrees(1.0))
+            if ends != (None, None):
+                low, high = ("no end" if end is None else f"{end * scale:+.3g}" for end in ends)
+                reach.append(f"{channel.removesuffix('_displacement')} {low} to {high} {unit}")
+        return [("actuators", ", ".join(self.names)), ("alone", ", ".join(reach))]
 
     def inverse(self, poses: npt.ArrayLike) -> Array:
         """Return the positions of the actuators at each pose.

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from motioncue.core.card import card
 from motioncue.core.table import Table
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError, meant
@@ -180,6 +181,21 @@ class Profile(Table, frozen=True, kw_only=True):
     def bridge(self) -> str:
         """How a tick interpolates between frames: ``source.bridge``, or what suits the algorithm."""
         return self.cueing.bridge if self.source.bridge == "auto" else self.source.bridge
+
+    def _repr_html_(self) -> str:
+        system, endpoint = self.source.system, self.source.endpoint
+        outputs = [f"{output.system} at {output.motion}, {output.rate_hz:g} Hz" for output in self.outputs]
+        algorithm = self.cueing.__struct_config__.tag
+        preset = getattr(self.cueing, "preset", None)
+        platform = self.platform
+        rows = [
+            ("for", self.description),
+            ("source", f"{system} at {endpoint}" if endpoint else system),
+            ("cueing", f"{algorithm}, preset {preset}" if preset else str(algorithm)),
+            ("platform", "" if platform is None else str(platform.preset or platform.__struct_config__.tag)),
+            *(("output", output) for output in outputs),
+        ]
+        return card(f"Profile {self.name}", rows)
 
     def bounds(self) -> dict[str, list[float | None]]:
         """Return value, rate, acceleration and jerk bound of each bounded channel [SI].

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.card import card
 from motioncue.core.channels import CUE, MOTION
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import build
@@ -125,6 +126,38 @@ class Drive(NamedTuple):
         if not epoch.isdecimal() or not 0 < int(epoch) < 1 << 62:
             return None
         return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=(int(epoch) + self.zero) // 1000)
+
+    def __repr__(self) -> str:
+        """Return three lines: what there is, of what, and what is wrong."""
+        rows = dict(self._rows())
+        return f"Drive of {rows['holds']}\n  {rows['made by']}\n  {rows['missing'] or 'nothing is missing'}"
+
+    def _repr_html_(self) -> str:
+        return card("Drive", self._rows())
+
+    def _rows(self) -> list[tuple[str, str]]:
+        times = [rows for rows in (self.ticks["deadline"], self.motion["time"]) if len(rows)]
+        length = max((1e-9 * float(rows[-1] - rows[0]) for rows in times), default=0.0)
+        counts = [len(rows) for rows in (self.ticks, self.motion, self.packages, self.events)]
+        names = ("ticks", "frames", "packages", "events")
+        holds = ", ".join(f"{count} {name}" for count, name in zip(counts, names, strict=True) if count) or "nothing"
+        return [
+            ("holds", f"{length:.1f} s: {holds}"),
+            ("made by", self._maker() + ("" if self.began is None else f", begun {self.began:%Y-%m-%d %H:%M:%S} UTC")),
+            ("missing", "; ".join(self.unreadable[:3]) + (" …" if self.unreadable[3:] else "")),
+        ]
+
+    def _maker(self) -> str:
+        """Return what profile, simulator, algorithm and platform the drive is of."""
+        profile = self.profile
+        if profile is None:
+            return self.about.get("system", "another program")
+        parts = ((profile.get("source"), "system"), (profile.get("cueing"), "algorithm"))
+        named = [str(table.get(key)) for table, key in parts if isinstance(table, dict) and table.get(key)]
+        platform = profile.get("platform")
+        if isinstance(platform, dict):
+            named.append(str(platform.get("preset") or platform.get("kind")))
+        return f"{profile.get('name') or 'a profile'}: {' → '.join(named)}"
 
     def between(self, start_s: float = -np.inf, end_s: float = np.inf) -> "Drive":
         """Return the part of a drive from one time up to another, with the settings in force there.

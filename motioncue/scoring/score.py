@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.card import card
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.settings import Platform
@@ -78,6 +79,18 @@ class Score(NamedTuple):
     """By motion: ``fits``, ``stopped``, ``best``."""
     car_jolts: dict[str, float]
     """Root mean square of the car's specific force above 3 Hz [m/s^2], by sense of force."""
+
+    def _repr_html_(self) -> str:
+        senses = self.motions["stopped"].error if "stopped" in self.motions else {}
+        asked = {channel: max(shares) for channel, shares in self.asked.items() if max(shares) == max(shares)}
+        rows = [
+            ("fits", f"{self.score:.0f} of 100; {self.rates_first.score:.0f} with turning first"),
+            ("stopped", f"{self.stopped:.0f} of 100; {self.rates_first.stopped:.0f} with turning first"),
+            ("error, stopped", ", ".join(f"{sense} {error:.2f}" for sense, error in senses.items())),
+            ("at rest", ", ".join(f"{sense} {error:.2f}" for sense, error in self.still.items())),
+            ("asks for", ", ".join(f"{channel} {100 * share:.0f} %" for channel, share in asked.items())),
+        ]
+        return card("Score", rows)
 
 
 class Traces(NamedTuple):

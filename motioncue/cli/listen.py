@@ -37,7 +37,7 @@ from motioncue.cli.terminal import (
 )
 from motioncue.core.threads import RecordRing
 from motioncue.drive.peers import DatagramListener
-from motioncue.engine.reception import Listener, check_endpoints
+from motioncue.engine.reception import Listener, check_endpoints, readable_games
 from motioncue.recording.recorder import RING_BYTES
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.view.model import values_of
@@ -50,7 +50,27 @@ HINT = "Ctrl-C ends it"
 QUIET_S = 0.5  # without a packet until a stream is shown as waiting
 
 
+def find(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Show which games can be read now, and end the command."""
+    if not wanted or context.resilient_parsing:
+        return
+    games = readable_games()
+    for profile, where in games:
+        click.echo(f"{profile:22}  {where}")
+    if not games:
+        click.echo("no game's shared memory changes now: start one that a profile with memory:// is for, and drive")
+    context.exit()
+
+
 @click.command()
+@click.option(
+    "--find",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=find,
+    help="Show whose shared memory can be read now, with the profile that fits, and end.",
+)
 @click.argument("system", metavar="SYSTEM")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
 @click.option(
@@ -78,7 +98,8 @@ def command(
     SYSTEM is <systems>, or custom with --packet.
 
     \b
-    Example:  motioncue listen dk --at udp://:4445 --at udp://:4444
+    Example:  motioncue listen --find
+              motioncue listen dk --at udp://:4445 --at udp://:4444
     """
     live = wanted()
     module = described(system, packet)

@@ -3,6 +3,7 @@
 import logging
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from types import ModuleType, TracebackType
@@ -18,15 +19,18 @@ from motioncue.engine.receiver import DatagramReceiver, MemoryReceiver, StreamRe
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.intake import Intake
 from motioncue.frames.session import Session
+from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.mapped import Finder
 from motioncue.transports.stream import Listener as StreamListener
 from motioncue.transports.udp import comes_back, open_receiver, open_sender, packed_hosts
 
-__all__ = ["Listener", "Reception", "check_endpoints"]
+__all__ = ["Listener", "Reception", "check_endpoints", "readable_games"]
 
 log = logging.getLogger("motioncue")
+
+LOOK_S = 0.1  # from one look at the games to the next
 
 
 def check_endpoints(
@@ -71,6 +75,29 @@ def check_endpoints(
         raise ConfigError(f"source.forward: found {len(forward)}, allowed are up to eight")
     for url in forward:
         parse_endpoint(url, ("udp",), "source.forward")
+
+
+def readable_games(duration_s: float = 1.0) -> list[tuple[str, str]]:
+    """Return the games whose shared memory can be read now: the built-in profile that fits, and where it is.
+
+    Parameters
+    ----------
+    duration_s : float
+        How long to look [s]: a game is known by memory that changes.
+    """
+    finders = {}
+    for name in sources.described_profiles():
+        source = sources.by_profile(name)
+        if source is not None and source.gather is not None:
+            (url,) = parse_profile(profile_text(name), name=name).source.endpoints
+            finders[name] = Finder(parse_endpoint(url).path, source.gather)
+    found: dict[tuple[str, str], None] = {}
+    end = time.monotonic() + duration_s
+    while time.monotonic() < end:
+        for name, finder in finders.items():
+            found |= dict.fromkeys((name, memory.where) for memory in finder.live())
+        time.sleep(LOOK_S)
+    return list(found)
 
 
 class Reception:

@@ -1,8 +1,8 @@
 """Titles by shared memory: numbers put where their documents say, for one known motion, give that motion.
 
 The car goes at 20 m/s forward, 0.5 m/s to the left and 0.25 m/s up; it gains 3 m/s^2 forward, 8 to the left and 1 up;
-it rolls right side down by 0.1 rad/s, pitches nose up by 0.2 rad/s and yaws left by 0.4 rad/s; its right side is 0.05 rad
-down, its nose 0.1 rad up and 0.3 rad left.
+it rolls right side down by 0.1 rad/s, pitches nose up by 0.2 rad/s and yaws left by 0.4 rad/s; its right side is 0.05
+rad down, its nose 0.1 rad up and 0.3 rad left.
 """
 
 import math

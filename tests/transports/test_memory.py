@@ -8,13 +8,15 @@ import time
 import uuid
 
 import pytest
+from click.testing import CliRunner
 from helpers import eventually
 
 from motioncue import sources
+from motioncue.cli.listen import command
 from motioncue.core.clock import FakeClock, MonotonicClock
 from motioncue.drive.peers import MemorySimulator, Paced
 from motioncue.engine.receiver import MemoryReceiver
-from motioncue.engine.reception import Listener
+from motioncue.engine.reception import Listener, readable_games
 from motioncue.errors import EndpointError
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.mapped import Finder
@@ -255,6 +257,25 @@ def test_a_thousand_looks_a_second_take_little_of_a_processor(page):
     thread.start()
     thread.join()
     assert spent[0] < 0.03 * 2.0
+
+
+@pytest.mark.rt
+def test_games_that_can_be_read_are_listed_with_their_profile():
+    """The virtual game writes where the real one does; whoever plays here meanwhile is left alone."""
+    url = "memory://acpmf_physics"
+    try:
+        simulator = make_simulator("assetto-corsa-dk", [url], drive_packages("assetto-corsa-dk", "turns", 333.33, 20.0))
+    except EndpointError:
+        pytest.skip("a game or another run of this test has that memory")
+    thread = threading.Thread(target=simulator.run)
+    thread.start()
+    try:
+        assert ("assetto-corsa-dk", "/dev/shm/acpmf_physics") in readable_games()
+        assert "assetto-corsa-dk" in CliRunner().invoke(command, ["--find"]).output
+    finally:
+        simulator.stop()
+        thread.join()
+    assert ("assetto-corsa-dk", "/dev/shm/acpmf_physics") not in readable_games(0.5)
 
 
 def test_every_profile_of_shared_memory_names_one():

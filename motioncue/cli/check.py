@@ -285,7 +285,10 @@ def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
     """Return the system whose datagrams arrive at an endpoint; a stream is City Car Driving's."""
     from motioncue.transports.udp import open_receiver
 
-    if parse_endpoint(url).scheme != "udp":
+    scheme = parse_endpoint(url).scheme
+    if scheme == "memory":
+        raise ConfigError(f"--system: missing for {url}; `motioncue listen --find` names the profile that fits")
+    if scheme != "udp":
         return "city-car-driving"
     heard: list[bytes] = []
     with open_receiver(url) as listening:

@@ -94,6 +94,7 @@ def refusal(*arguments):
         (["check", "morai", "--at", "9110"], ["--at: found '9110', allowed is udp://HOST:PORT"]),
         (["check", HERE, "--system", "morai"], [f"SOURCE: found {HERE!r}, allowed is udp://HOST:PORT"]),
         (["check", HERE, "--system", "mori"], ["--system: found 'mori'", "did you mean 'morai'"]),
+        (["check", "memory://acpmf_physics"], ["--system: missing for memory://acpmf_physics", "listen --find"]),
         (["check", "mori-dk"], ["'mori-dk'", "did you mean 'morai-dk'"]),
     ],
 )

@@ -98,8 +98,7 @@ def command(
     SYSTEM is <systems>, or custom with --packet.
 
     \b
-    Example:  motioncue listen --find
-              motioncue listen dk --at udp://:4445 --at udp://:4444
+    Example:  motioncue listen dk --at udp://:4445 --at udp://:4444
     """
     live = wanted()
     module = described(system, packet)

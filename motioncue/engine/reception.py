@@ -78,7 +78,7 @@ def check_endpoints(
 
 
 def readable_games(duration_s: float = 1.0) -> list[tuple[str, str]]:
-    """Return the games whose shared memory can be read now: the built-in profile that fits, and where it is.
+    """Return the games whose shared memory can be read now: each one's profile, and where it is.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from motioncue.frames.intake import Intake
 from motioncue.profile.explain import explain
 from motioncue.profile.profile import Profile
 from motioncue.recording.atomic_file import write_whole
-from motioncue.recording.drive import KILLED
+from motioncue.recording.drive import KILLED, actuators_of
 from motioncue.recording.drive import columns as columns_of
 from motioncue.recording.mcap_reader import Settings
 from motioncue.recording.mcap_writer import RecordingWriter
@@ -432,8 +432,10 @@ def keep(
     epoch = answer.about.get("epoch_ns", "0")
     epoch_ns = int(epoch) if epoch.isdecimal() else 0
 
+    actuators = actuators_of(answer.profile) or ()
+
     def write(part: Path) -> None:
-        with RecordingWriter(part, force=True, epoch_ns=epoch_ns, about=about) as writer:
+        with RecordingWriter(part, force=True, epoch_ns=epoch_ns, about=about, actuators=actuators) as writer:
             for settings in answer.settings:
                 writer.settings(*settings)
             writer.packages(answer.packages)

@@ -16,7 +16,7 @@ from motioncue.recording.mcap_reader import Settings
 from motioncue.recording.schema import HOLE, Event, Hole, Package
 from motioncue.safety.supervisor import State
 
-__all__ = ["KILLED", "WHAT", "Column", "Drive", "columns", "hole_text"]
+__all__ = ["KILLED", "WHAT", "Column", "Drive", "actuators_of", "columns", "hole_text"]
 
 WHAT = ("ticks", "frames", "events")
 """Tables of a recording."""
@@ -287,7 +287,13 @@ def _values(events: list[Event], name: str) -> npt.NDArray[Any]:
 
 
 def actuators_of(profile: Mapping[str, Any] | None) -> list[tuple[str, str]] | None:
-    """Return name and unit [m or rad] of the actuators of a recorded profile's platform; None if it does not say."""
+    """Return name and unit of the actuators of a recorded profile's platform; None if it does not say.
+
+    Parameters
+    ----------
+    profile : mapping or None
+        Its tables.
+    """
     table = None if profile is None else profile.get("platform")
     if table is None:
         return None if profile is None else []

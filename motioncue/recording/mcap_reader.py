@@ -28,6 +28,7 @@ from motioncue.recording.schema import (
     Event,
     Package,
     Topic,
+    bare,
     decode_event,
     decode_package,
     decode_settings,
@@ -45,7 +46,7 @@ PIECE = 8 << 20  # [bytes] unpacked: twenty thousand ticks
 SEARCHED = 4 << 20  # [bytes] after damage that are searched for the next chunk
 SAID = 100  # damages that are described one by one
 
-FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x02, 0x03, 0x04, 0x05
+FILE_HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x01, 0x02, 0x03, 0x04, 0x05
 CHUNK, MESSAGE_INDEX, METADATA, DATA_END = 0x06, 0x07, 0x0C, 0x0F
 MESSAGE_HEAD = 9 + 22  # opcode, length; channel, sequence, two times
 PACKINGS = b"\4\0\0\0zstd", b"\3\0\0\0lz4"
@@ -231,6 +232,8 @@ class McapFile:
     ----------
     damage : Damage
         What could not be read.
+    profile : str
+        The profile that its header names, such as ros2.
 
     Raises
     ------
@@ -246,6 +249,7 @@ class McapFile:
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
         self.damage = Damage()
+        self.profile = ""  # which says what encodings to expect, such as ros2
         self.metadata: dict[str, dict[str, str]] = {}
         self.schemas: dict[int, tuple[str, str, bytes]] = {}  # name, encoding, definition
         self.topics: dict[int, tuple[str, str, int]] = {}  # topic, encoding and schema of each channel
@@ -306,6 +310,9 @@ class McapFile:
                 elif opcode == MESSAGE:
                     self._admit(9 + len(content))
                     loose += struct.pack("<BQ", opcode, len(content)) + content
+                elif opcode == FILE_HEADER:
+                    self._admit(len(content))
+                    self.profile, _ = _text(content, 0)
                 elif opcode == METADATA:
                     self._add_metadata(content)
                 else:
@@ -420,6 +427,15 @@ class McapFile:
                 length, _, _, time = struct.unpack_from("<QHIQ", data, place + 1)
                 yield time, data[place + MESSAGE_HEAD : place + 9 + length]
 
+    def messages(self) -> Iterator[tuple[int, int, int, int, bytes]]:
+        """Yield channel, sequence, times of recording and publishing [ns], and payload of each message."""
+        with self._opened() as file:
+            for held in self._chunks:
+                data = self._records_of(held, file)
+                for place in np.sort(np.concatenate(list(held.places.values()))).tolist():
+                    length, channel, sequence, logged, published = struct.unpack_from("<QHIQQ", data, place + 1)
+                    yield channel, sequence, logged, published, data[place + MESSAGE_HEAD : place + 9 + length]
+
     def own_payloads(self, topic: Topic) -> Iterator[bytes]:
         """Yield the payload of each message of one of motioncue's topics, as written by this version.
 
@@ -472,7 +488,8 @@ class McapFile:
             if name != topic.name:
                 continue
             _, kind, definition = self.schemas.get(schema, ("", "", b""))
-            if (encoding, kind, definition) == ("cdr", "ros2msg", topic.text.encode()):
+            text = bare(definition.decode("utf-8", "replace"))
+            if (encoding, kind, text) == ("cdr", "ros2msg", bare(topic.text)):
                 own.append(number)
             elif count := self._count(number):
                 self.damage.add(f"{name}: {count} messages of another version: {_differing(definition, topic.text)}")
@@ -481,7 +498,7 @@ class McapFile:
 
 def _differing(definition: bytes, allowed: str) -> str:
     """Return a text on how a schema differs from the allowed one."""
-    found, own = (dict.fromkeys(text.splitlines()) for text in (definition.decode("utf-8", "replace"), allowed))
+    found, own = (dict.fromkeys(bare(text).splitlines()) for text in (definition.decode("utf-8", "replace"), allowed))
     more, less = ([line for line in one if line not in other] for one, other in ((found, own), (own, found)))
     if not definition:
         return "found no schema"

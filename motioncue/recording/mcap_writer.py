@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -16,6 +16,15 @@ from mcap.writer import CompressionType, Writer
 from motioncue._version import __version__
 from motioncue.errors import ConfigError
 from motioncue.recording.atomic_file import numbered
+from motioncue.recording.ros2_writer import (
+    IMU_TOPIC,
+    JOINT_RATE_HZ,
+    JOINT_TOPIC,
+    ODOMETRY_TOPIC,
+    imu_messages,
+    joint_messages,
+    odometry_messages,
+)
 from motioncue.recording.schema import (
     EVENT,
     FRAME,
@@ -68,6 +77,8 @@ class RecordingWriter:
         Added to monotonic times for the wall-clock time that viewers show [ns].
     about : mapping of str to str
         Stored in the file: host, what the system has granted, and other facts about its making.
+    actuators : sequence of tuple of str
+        Name and unit of the platform's actuators, for the definition and for joint states.
 
     Raises
     ------
@@ -81,11 +92,18 @@ class RecordingWriter:
     """
 
     def __init__(
-        self, path: str | Path, *, force: bool = False, epoch_ns: int = 0, about: Mapping[str, str] | None = None
+        self,
+        path: str | Path,
+        *,
+        force: bool = False,
+        epoch_ns: int = 0,
+        about: Mapping[str, str] | None = None,
+        actuators: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.counts = dict.fromkeys(TOPICS, 0)
         """Records written so far, by topic."""
-        self._epoch = epoch_ns
+        self._epoch, self._actuators = epoch_ns, tuple(actuators)
+        self._joints_at = -1  # the deadline of the newest joint state [ns]
         self.path, self._file = _made(Path(path).absolute(), force)
         try:
             self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
@@ -97,7 +115,7 @@ class RecordingWriter:
             raise ConfigError(f"recording {str(self.path)!r}: cannot be written: {error.strerror}") from error
 
     def _begin(self, about: Mapping[str, str]) -> None:
-        self._writer.start(profile="", library=f"motioncue {__version__}")
+        self._writer.start(profile="ros2", library=f"motioncue {__version__}")
         self._about = {
             "version": __version__,
             "epoch_ns": str(self._epoch),
@@ -107,15 +125,21 @@ class RecordingWriter:
         }
         self.about(about)
         self._channels = {topic.name: self._register(topic) for topic in TOPICS.values()}
+        for topic in (IMU_TOPIC, ODOMETRY_TOPIC, *([JOINT_TOPIC] if self._actuators else [])):
+            self._channels[topic.name] = self._register(topic)
         self._writer.flush()
 
     def _register(self, topic: Topic) -> int:
-        schema = self._writer.register_schema(topic.schema, "ros2msg", topic.text.encode())
+        text = topic.text
+        if topic is TICK and self._actuators:
+            named = ", ".join(f"{name} [{unit}]" for name, unit in self._actuators)
+            text = text.replace("[m or rad] positions sent", f"{named}; positions sent")
+        schema = self._writer.register_schema(topic.schema, "ros2msg", text.encode())
         return self._writer.register_channel(topic.name, "cdr", schema)
 
     def _add(self, topic: Topic, time: int, payload: bytes) -> None:
         stamp = max(time + self._epoch, 0)
-        number = self.counts[topic.name] & 0xFFFFFFFF
+        number = self.counts.setdefault(topic.name, 0) & 0xFFFFFFFF
         self._writer.add_message(self._channels[topic.name], stamp, payload, stamp, number)
         self.counts[topic.name] += 1
 
@@ -161,6 +185,17 @@ class RecordingWriter:
             In order of time.
         """
         self._rows(FRAME, motion, motion["time"])
+        self._standard(IMU_TOPIC, motion["time"], imu_messages(motion, self._stamps(motion["time"])))
+        fast = motion[np.isfinite(motion["speed"])]
+        self._standard(ODOMETRY_TOPIC, fast["time"], odometry_messages(fast, self._stamps(fast["time"])))
+
+    def _stamps(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return times of the wall clock [ns]."""
+        return np.maximum(times + self._epoch, 0)
+
+    def _standard(self, topic: Topic, times: npt.NDArray[np.int64], messages: npt.NDArray[np.void]) -> None:
+        for time, message in zip(times.tolist(), messages, strict=True):
+            self._add(topic, time, message.tobytes())
 
     def ticks(self, ticks: npt.NDArray[np.void]) -> None:
         """Write ticks.
@@ -171,6 +206,13 @@ class RecordingWriter:
             In order of time.
         """
         self._rows(TICK, ticks, ticks["deadline"])
+        if self._actuators and len(ticks):
+            slots = ticks["deadline"] * JOINT_RATE_HZ // 10**9
+            first = np.flatnonzero(np.diff(slots, prepend=self._joints_at))
+            self._joints_at, chosen = int(slots[-1]), ticks[first]
+            names = [name for name, _ in self._actuators]
+            times = chosen["deadline"]
+            self._standard(JOINT_TOPIC, times, joint_messages(chosen, self._stamps(times), names))
 
     def _rows(self, topic: Topic, rows: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> None:
         assert topic.dtype is not None

@@ -17,6 +17,7 @@ from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.core.threads import HEAD_DTYPE, KINDS, NAMES, RecordRing, record_places
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
+from motioncue.recording.drive import actuators_of
 from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.schema import Event, Hole, Package, records_at
 from motioncue.safety.supervisor import State
@@ -396,7 +397,7 @@ class Recorder:
         if self._last_s is None:
             about["part"] = str(self._parts)  # `read` joins consecutive ones
         before = self._writer, self._noted
-        self._writer, self._noted = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=about), -1
+        self._writer, self._noted = self._made(force, about), -1
         try:
             self._note()
             if self._torn is not None:
@@ -412,6 +413,11 @@ class Recorder:
         self._torn = None
         self._written.append(self._writer.path)
         self._parts += 1
+
+    def _made(self, force: bool, about: Mapping[str, str]) -> RecordingWriter:
+        with self._lock:
+            actuators = actuators_of(self._in_force[0][2])
+        return RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=about, actuators=actuators or ())
 
     def _note(self) -> None:
         """Write the settings that have come into force since the last call; into a new file, all that are known."""

@@ -156,59 +156,49 @@ def _nested(kind: str, nested: dict[str, str]) -> str:
 
 
 YEAR_NS = 31_557_600 * 10**9
-IMU, ODOMETRY = "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry"
+IMU, ODOMETRY, JOINT_STATE = "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry", "sensor_msgs/msg/JointState"
 
-_NESTED = """
-===
-MSG: std_msgs/Header
-builtin_interfaces/Time stamp
-string frame_id
-===
-MSG: geometry_msgs/Quaternion
-float64 x
-float64 y
-float64 z
-float64 w
-===
-MSG: geometry_msgs/Vector3
-float64 x
-float64 y
-float64 z
-===
-MSG: geometry_msgs/Pose
-Vector3 position
-Quaternion orientation
-===
-MSG: geometry_msgs/PoseWithCovariance
-Pose pose
-float64[36] covariance
-===
-MSG: geometry_msgs/Twist
-Vector3 linear
-Vector3 angular
-===
-MSG: geometry_msgs/TwistWithCovariance
-Twist twist
-float64[36] covariance
-"""
-DEFINITIONS = {
-    IMU: f"""
-std_msgs/Header header
-geometry_msgs/Quaternion orientation
-float64[9] orientation_covariance
-geometry_msgs/Vector3 angular_velocity
-float64[9] angular_velocity_covariance
-geometry_msgs/Vector3 linear_acceleration
-float64[9] linear_acceleration_covariance
-{_NESTED}""",
-    ODOMETRY: f"""
-std_msgs/Header header
-string child_frame_id
-geometry_msgs/PoseWithCovariance pose
-geometry_msgs/TwistWithCovariance twist
-{_NESTED}""",
+_NESTED = {
+    "builtin_interfaces/Time": "int32 sec\nuint32 nanosec",
+    "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id",
+    "geometry_msgs/Quaternion": "float64 x\nfloat64 y\nfloat64 z\nfloat64 w",
+    "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z",
+    "geometry_msgs/Point": "float64 x\nfloat64 y\nfloat64 z",
+    "geometry_msgs/Pose": "geometry_msgs/Point position\ngeometry_msgs/Quaternion orientation",
+    "geometry_msgs/PoseWithCovariance": "geometry_msgs/Pose pose\nfloat64[36] covariance",
+    "geometry_msgs/Twist": "geometry_msgs/Vector3 linear\ngeometry_msgs/Vector3 angular",
+    "geometry_msgs/TwistWithCovariance": "geometry_msgs/Twist twist\nfloat64[36] covariance",
 }
-"""For files with definitions in another language (ROS 2 IDL) or without."""
+
+
+def _defined(text: str) -> str:
+    """Return a definition with those of the messages in it, as a file holds them."""
+    out, known = [text], set[str]()
+    for part in out:  # grows
+        for line in part.splitlines():
+            kind = line.split(" ")[0]
+            if kind in _NESTED and kind not in known:
+                known.add(kind)
+                out.append(f"{'=' * 80}\nMSG: {kind}\n{_NESTED[kind]}")
+    return "\n".join(out)
+
+
+DEFINITIONS = {
+    IMU: _defined(
+        "std_msgs/Header header\n"
+        "geometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\n"
+        "geometry_msgs/Vector3 angular_velocity\nfloat64[9] angular_velocity_covariance\n"
+        "geometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance"
+    ),
+    ODOMETRY: _defined(
+        "std_msgs/Header header\nstring child_frame_id\n"
+        "geometry_msgs/PoseWithCovariance pose\ngeometry_msgs/TwistWithCovariance twist"
+    ),
+    JOINT_STATE: _defined(
+        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort"
+    ),
+}
+"""What is written; and read, in files with definitions in another language (ROS 2 IDL) or without."""
 
 _STAMP = {"header.stamp.sec": "int32", "header.stamp.nanosec": "uint32"}
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import CUE, MOTION, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import PacketError
+from motioncue.safety.supervisor import State
 
 __all__ = [
     "EVENT",
@@ -27,6 +28,7 @@ __all__ = [
     "Hole",
     "Package",
     "Topic",
+    "bare",
     "records_at",
 ]
 
@@ -48,15 +50,45 @@ class Topic(NamedTuple):
     """Dtype of its payload, if all records have the same size."""
 
 
+def bare(text: str) -> str:
+    """Return a definition without comments and constants: the layout alone.
+
+    Parameters
+    ----------
+    text : str
+        A ``ros2msg`` definition.
+    """
+    lines = (line.split("#")[0].rstrip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and (line[0] == "=" or "=" not in line))
+
+
+# What comments say of each field: unit and sense.
+_SAID = {
+    **{channel.name: f"[{channel.unit}] {channel.positive}" for channel in (*MOTION, *CUE)},
+    "time": "[ns] monotonic clock: when the frame came; in a cue, the tick's deadline",
+    "index": "[1] place on the time grid; a gap is a skipped tick",
+    "deadline": "[ns] monotonic clock",
+    "lateness": "[ns] from the deadline to just before sending",
+    "state": "one of the constants",
+    "frames": "[1] number of frames when the tick read its motion",
+    "operation": "0 engage, 1 hold, 2 park, 3 end, 4 leave; plus 8: engaged since, 16: output lost",
+    "settings": "[1] number of the settings in force",
+    "weight": "[1] of the fade: 0 neutral, 1 the whole cue",
+    "actuators": "[m or rad] positions sent to the first output with a platform",
+}
+_NUMBERS = {"state": "\n".join(f"int64 {state.name}={state.value}" for state in State)}
+
+
 def _definition(dtype: np.dtype[np.void], nested: dict[str, str]) -> str:
     """Return the ``ros2msg`` text of a flat or once nested record of 8-byte fields."""
-    lines, appended = [], []
+    lines, appended = [_NUMBERS[name] for name in dtype.names or () if name in _NUMBERS], []
     assert dtype.names is not None
     for name in dtype.names:
         inner = dtype[name]
         if inner.names is None:
             several = f"[{inner.shape[0]}]" if inner.shape else ""
-            lines.append(f"{_TYPES[inner.base.str[1:]]}{several} {name}")
+            said = _SAID.get(name)
+            lines.append(f"{_TYPES[inner.base.str[1:]]}{several} {name}{f'  # {said}' if said else ''}")
         else:
             lines.append(f"{nested[name]} {name}")
             appended.append(f"{'=' * 80}\nMSG: {nested[name]}\n{_definition(inner, {})}")

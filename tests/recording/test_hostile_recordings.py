@@ -18,7 +18,7 @@ from motioncue.recording import mcap_reader
 from motioncue.recording.mcap_reader import MAGIC, McapFile
 from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.recording import read, read_recording
-from motioncue.recording.schema import EVENT, HEADER, PACKAGE, SETTINGS, TICK, Event
+from motioncue.recording.schema import EVENT, HEADER, PACKAGE, SETTINGS, TICK, Event, bare
 from motioncue.virtual.simulators import recorded_packages
 
 pytestmark = pytest.mark.search
@@ -231,15 +231,15 @@ def test_an_mcap_file_of_somebody_else_is_refused_with_its_topics(tmp_path):
         read_recording(path, "beamng")
 
 
-FEWER = TICK.text.replace("float64 weight\n", "", 1)
-TURNED = TICK.text.replace("int64 index\nint64 deadline", "int64 deadline\nint64 index", 1)
+FEWER = bare(TICK.text).replace("float64 weight\n", "", 1)
+TURNED = bare(TICK.text).replace("int64 index\nint64 deadline", "int64 deadline\nint64 index", 1)
 
 
 @pytest.mark.parametrize(
     ("text", "size", "words"),
     [
         (FEWER, TICK.dtype.itemsize - 8, "found no other field, missing is float64 weight"),
-        (TICK.text + "\nint64 wobble", TICK.dtype.itemsize + 8, "found int64 wobble, missing is none"),
+        (bare(TICK.text) + "\nint64 wobble", TICK.dtype.itemsize + 8, "found int64 wobble, missing is none"),
         (TURNED, TICK.dtype.itemsize, "found its fields in another order"),
         ("", TICK.dtype.itemsize, "found no schema"),
     ],

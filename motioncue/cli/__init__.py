@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "omct": "Measure a cueing's response: the Objective Motion Cueing Test.",
     "export": "Write a recording as CSV, Parquet or MDF4.",
     "mend": "Make a killed or damaged recording whole for other programs.",
+    "report": "Make one file about a problem, for somebody else.",
     "bench": "Measure how punctual this machine is.",
     "profiles": "List the built-in profiles, or show one.",
     "platforms": "List the built-in platforms, or show one.",

@@ -1,0 +1,144 @@
+"""``motioncue report``: one file about a problem, for somebody else."""
+
+import json
+import platform
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motioncue._version import __version__
+from motioncue.cli.common import progress, refuse_source
+from motioncue.engine.replay import keep, missing_ticks
+from motioncue.errors import ConfigError, PacketError
+from motioncue.profile.profile import parse_profile, profile_text
+from motioncue.recording.drive import Drive
+from motioncue.recording.handover import for_strangers, without_names
+from motioncue.recording.packages import recorded_source
+from motioncue.recording.recording import read
+
+__all__ = ["command"]
+
+LARGEST = 200_000  # [characters] of what a report says that are shown
+MOST_MINUTES = 30.0
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--to", "target", metavar="FILE", type=click.Path(path_type=Path), help="File to write, else FILE-report.mcap."
+)
+@click.option(
+    "--minutes",
+    metavar="MIN",
+    type=click.FloatRange(0.1, MOST_MINUTES),
+    default=5.0,
+    show_default=True,
+    help="How much of the drive's end is in it.",
+)
+@click.option("--say", metavar="TEXT", default="", help="What happened, and when in the drive.")
+@click.option("--no-bench", is_flag=True, help="Leave out how punctual this machine is, which takes ten seconds.")
+@click.option("--yes", is_flag=True, help="Write it without asking.")
+def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: str, no_bench: bool, yes: bool) -> None:
+    """Make one file about a problem, to attach to an issue; or show what such a file says.
+
+    It is a recording: the last minutes, the profile, what `check` and `bench` say, and versions, without host names,
+    addresses of a network, folders and descriptions.  All that it says is shown before it is written.  Whoever gets it
+    reads it with this command; `motioncue replay`, `check` and `export` take it as any recording; nothing in it is run.
+
+    \b
+    Example:  motioncue report drive.mcap --say "a jolt at 42 s"
+              motioncue report drive-report.mcap
+    """
+    with progress(f"reading {files[0].name}"):
+        drive = read(*files)
+    if "report" in drive.about and len(files) == 1:
+        _show(drive)
+        return
+    if not drive.settings:
+        raise PacketError(
+            f"{files[0]}: found no settings, allowed is a recording of a run (`run --record`, `demo --record`)"
+        )
+    target = files[0].with_name(f"{files[0].stem}-report.mcap") if target is None else target
+    refuse_source("--to", target, files)
+    part = for_strangers(drive, minutes)
+    said = {
+        "what": say,
+        "made with": {
+            "motioncue": drive.about.get("version", "unknown"),
+            "python": drive.about.get("python", "unknown"),
+        },
+        "reported with": {"motioncue": __version__, "python": platform.python_version(), "system": platform.system()},
+        "drive": {
+            "ticks": len(part.ticks),
+            "packages": len(part.packages),
+            "replays": missing_ticks(part) or "to the bit, with the same build",
+            "unreadable": without_names(part.unreadable),
+        },
+        "check": _checked(part),
+        **({} if no_bench else {"bench": _measured()}),
+    }
+    text = json.dumps(said, indent=1, default=_plain)
+    click.echo(_safe(text))
+    click.echo(_safe(json.dumps(part.profile, indent=1)))
+    click.echo(
+        "Beside this, the file holds the simulator's packages and the motion of the drive as they were, and its time of "
+        "day. A game may put a player's name into its packages."
+    )
+    if not yes and not click.confirm(f"Write {target}?"):
+        click.echo("nothing was written")
+        return
+    about = {**part.about, "host": "", "system": platform.system(), "report": text}
+    written = keep(part, target, about=about)
+    click.echo(f"{written}: {written.stat().st_size / 1e6:.1f} MB")
+
+
+def _show(drive: Drive) -> None:
+    """Show what a report says, as text that cannot do anything to a terminal."""
+    text = drive.about["report"]
+    click.echo(_safe(text[:LARGEST]) + ("" if len(text) <= LARGEST else "\n… the rest is too long to be shown"))
+    click.echo(_safe(repr(drive)))
+
+
+def _safe(text: str) -> str:
+    """Return a text without control characters but the ends of lines."""
+    return "".join(char if char == "\n" or char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+def _checked(drive: Drive) -> dict[str, Any] | str:
+    """Return what `check` finds in the packages of a drive; in words if it cannot."""
+    from motioncue.check.check import check
+
+    system, source = recorded_source(drive.profile), (drive.profile or {}).get("source", {})
+    if system is None or not drive.packages:
+        return "no packages of a simulator"
+    times = [1e-9 * (package.time - drive.packages[0].time) for package in drive.packages]
+    try:
+        found = check(system, [package.data for package in drive.packages], times, source.get("options"))
+    except (ConfigError, PacketError) as error:
+        return str(error)
+    return {
+        "verdict": found.verdict,
+        "changes": found.changes,
+        "findings": [[each.name, each.verdict, each.evidence] for each in found.findings],
+        "timing": found.timing._asdict(),
+    }
+
+
+def _measured() -> Any:
+    """Return how punctual this machine is, at a quick look."""
+    from motioncue.bench.measure import QUICK, measure
+
+    with progress("measuring this machine") as tell:
+        result = measure(
+            parse_profile(profile_text("ccd-dk"), name="ccd-dk"), QUICK, lambda share, _: tell(round(100 * share), 100)
+        )
+    return {key: result[key] for key in ("machine", "verdict", "sentence", "granted") if key in result}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON knows."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)

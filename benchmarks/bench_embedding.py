@@ -17,7 +17,7 @@ from motioncue.output.dk import MOTION
 from motioncue.profile.profile import Output, profile_text
 from motioncue.recording.recording import read_packages, sample_recording
 
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 FRAME_NS = 16_666_667  # frame interval of the real drive
 
 

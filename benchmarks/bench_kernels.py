@@ -177,7 +177,7 @@ def test_washout_batch_against_scipy(versus, rig):
 @pytest.fixture
 def optimal(rig, modules):
     """The linear-quadratic washout of a large platform, and the same in plain C."""
-    settings = load_profile("ccd-dk-washout", "cueing.algorithm=optimal", "cueing.preset=large").cueing
+    settings = load_profile("ccd-dk-classical", "cueing.algorithm=optimal", "cueing.preset=large").cueing
     laws, limits = laws_of(settings, RATE_HZ), [limits_of(settings, pair) for pair in range(3)]
     floor = modules[0].Optimal(settings, laws, limits, (OTOLITH_S, CANAL_S), RATE_HZ)
     return cueing.design(settings, RATE_HZ), floor

@@ -117,7 +117,7 @@ def test_tick_with_one_output_against_c(versus, rig, emitter, sink):
 
 @pytest.mark.benchmark(group="replay")
 def test_replay_of_the_real_drive_against_real_time(benchmark, smoke):
-    profile, path = load_profile("ccd-dk-washout"), sample_recording()
+    profile, path = load_profile("ccd-dk-classical"), sample_recording()
 
     def run():
         began = time.thread_time()

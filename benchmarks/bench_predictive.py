@@ -27,7 +27,7 @@ def hostile(rng, rows):
 def ticks_us(platform, motion):
     """Return the time of each tick [us], and what the plans took."""
     keys = "cueing.algorithm=predictive", {"platform": {"preset": platform}}
-    algorithm = algorithm_of(motioncue.load_profile("ccd-dk-washout", *keys))
+    algorithm = algorithm_of(motioncue.load_profile("ccd-dk-classical", *keys))
     cue, times = np.zeros(1, CUE_DTYPE), np.zeros(len(motion))
     for i in range(len(motion)):
         row = motion[i : i + 1]

@@ -84,7 +84,7 @@ def test_rigs_over_recordings_against_c(versus, rig):
 
 @pytest.mark.benchmark(group="rigs")
 def test_rigs_with_limits_against_c(versus, rig, smoke):
-    made = motioncue.Rigs("ccd-dk-washout", 64), np.resize(rig.motion, 64), np.zeros(64, CUE_DTYPE)
+    made = motioncue.Rigs("ccd-dk-classical", 64), np.resize(rig.motion, 64), np.zeros(64, CUE_DTYPE)
     run, items = steps(made, smoke)
     motion, cue = rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
     versus(

@@ -77,7 +77,7 @@ def bytes_of_drive() -> np.ndarray:
 @pytest.fixture
 def rig(modules: tuple[ModuleType, ModuleType], bytes_of_drive: np.ndarray, smoke: bool) -> SimpleNamespace:
     """One rig in every form, and a part of the real drive at every stage."""
-    profile = load_profile("ccd-dk-washout")
+    profile = load_profile("ccd-dk-classical")
     frames = bytes_of_drive[:100] if smoke else bytes_of_drive
     n = len(frames)
     quaternion = (3, 0, 1, 2)  # x, y, z, w on the wire

@@ -43,8 +43,8 @@ from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.profile.profile import Record
 from motioncue.recording.recorder import Recorder, tick_ring_bytes
 
-PROFILE = load_profile("ccd-dk-washout")
-SPINNING = load_profile("ccd-dk-washout", "output.spin_us=200")
+PROFILE = load_profile("ccd-dk-classical")
+SPINNING = load_profile("ccd-dk-classical", "output.spin_us=200")
 QUIET = 0.1  # a pair is quiet if other processes took less than this of one core
 Condition = Callable[[], AbstractContextManager[Any]]
 

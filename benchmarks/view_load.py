@@ -61,7 +61,7 @@ def beside(engine, host, seconds):
 def main(rounds):
     """Measure, and print a table."""
     with (
-        Installation("ccd-dk-washout", "still", 3600.0) as installation,
+        Installation("ccd-dk-classical", "still", 3600.0) as installation,
         Server(installation.engine, Address("127.0.0.1", 0)) as server,
         subprocess.Popen(
             [sys.executable, "-m", "motioncue", "demo", "--drive", "still", "--duration", "3600", "--view", OTHER],

@@ -15,7 +15,7 @@ from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.assembly import load_profile_on
 from motioncue.errors import MotioncueError
 
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 DRIVES = ("sample", "tour", "turns", "brake")
 SIZES = ("small", "medium", "large")
 PLATFORMS = ("box-large", "hexapod-simona", "box-small", "hexapod-dim")

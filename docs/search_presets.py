@@ -56,7 +56,7 @@ def motion(name: str) -> npt.NDArray[np.void]:
 
 def main(size: str, evaluations: int, seed: int) -> None:
     """Search, and print what was found."""
-    profile = motioncue.load_profile("ccd-dk-washout", f"cueing.preset={size}", "output.rate_hz=111")
+    profile = motioncue.load_profile("ccd-dk-classical", f"cueing.preset={size}", "output.rate_hz=111")
     found = tune(
         profile,
         {name: motion(name) for name in DRIVES[size]},
@@ -69,7 +69,7 @@ def main(size: str, evaluations: int, seed: int) -> None:
     values = {key: float(f"{after:.3g}") for key, (_, after) in found.changes.items()}
     for key, value in values.items():
         print(f"{key} = {value:g}")
-    tuned = motioncue.load_profile("ccd-dk-washout", f"cueing.preset={size}", values)
+    tuned = motioncue.load_profile("ccd-dk-classical", f"cueing.preset={size}", values)
     for name in dict.fromkeys((*DRIVES[size], *OTHERS)):
         score = motioncue.score(tuned, motion(name), platform=PLATFORMS[size])
         fits = score.motions["fits"]

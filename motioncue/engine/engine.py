@@ -444,8 +444,8 @@ class Engine:
         Parameters
         ----------
         wait : bool
-            False: begin the fade and return.  Later requests have no effect; a second call completes the stop.  The next
-            run may begin when `over`.
+            False: begin the fade and return.  Later requests have no effect; a second call completes the stop.  The
+            next run may begin when `over`.
         leave : bool
             Be at rest within ``supervisor.leave_s``, as when the system ends the program: for a handler of SIGTERM, or
             of a window that closes.  A stop that is under way is hurried.

@@ -32,7 +32,7 @@ from motioncue.bench.verdict import GRADES, advice, verdict
 from motioncue.core.clock import FakeClock
 from motioncue.engine.pipeline import Pipeline
 
-PROFILE = load_profile("ccd-dk-washout")
+PROFILE = load_profile("ccd-dk-classical")
 START, PERIOD = 1_000_000_000, 3_000_030
 
 

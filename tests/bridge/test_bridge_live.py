@@ -25,7 +25,7 @@ class LinearTrouble(Trouble):
 
 class HeldTrouble(Trouble):
     overrides = (*BOUNDED, "source.bridge=hold")
-    profile = "ccd-dk-washout"
+    profile = "ccd-dk-classical"
 
 
 for machine in (LinearTrouble, HeldTrouble):

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.rt
 @pytest.fixture(scope="module")
 def result():
     steps = []
-    found = measure(load_profile("ccd-dk-washout"), TINY, lambda share, what: steps.append((share, what)))
+    found = measure(load_profile("ccd-dk-classical"), TINY, lambda share, what: steps.append((share, what)))
     assert [what for _, what in steps] == [
         *("what a tick costs", "1000 Hz, idle", "latency, idle", "1000 Hz, loaded", "latency, loaded")
     ]

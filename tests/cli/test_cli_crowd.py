@@ -104,12 +104,11 @@ def page(port):
 
 def told(connection, fits):
     """Return the newest statistics that fit, within a minute of frames; acknowledge them as a page does."""
-    frames = 0
     for _ in range(4000):
         message = connection.recv(timeout=60)
         if isinstance(message, bytes):
-            frames += 1
-            connection.send(json.dumps({"do": "seen", "frames": frames}))
+            connection.frames = getattr(connection, "frames", 0) + 1  # of the whole connection
+            connection.send(json.dumps({"do": "seen", "frames": connection.frames}))
         elif (said := json.loads(message))["kind"] == "stats" and fits(said):
             return said
     raise AssertionError("never")

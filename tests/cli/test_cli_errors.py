@@ -38,10 +38,10 @@ def refusal(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["run", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
+        (["run", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-classical"]),
         (["run", "--profile", "bemng-dk"], ["'bemng-dk'", "(did you mean 'beamng-dk'?)"]),
-        (["demo", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
-        (["profiles", "show", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
+        (["demo", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-classical"]),
+        (["profiles", "show", "nope"], ["'nope'", "ccd-dk, ccd-dk-classical"]),
         (["run", "--set", "source.endpiont=unix:///x"], ["source.endpiont", "'endpoint'"]),
         (["run", "--set", "cueing.gain=2"], ["cueing.gain", "allowed"]),
         (["run", "--set", "source.options.quaternion=yzxw"], ["source.options.quaternion", "'yzxw'"]),

@@ -14,7 +14,7 @@ from motioncue.cli.run import Follower
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import profile_text
 
-WASHOUT = own_ports(profile_text("ccd-dk-washout"))
+WASHOUT = own_ports(profile_text("ccd-dk-classical"))
 
 
 @pytest.fixture

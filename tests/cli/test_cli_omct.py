@@ -39,21 +39,22 @@ def test_report_draws_every_test_and_names_the_source_of_boundaries(tmp_path):
     bounds, report = tmp_path / "bounds.toml", tmp_path / "omct.html"
     bounds.write_text(BOUNDS, encoding="utf-8")
     result = run(
-        "ccd-dk-washout", "--set", "cueing.preset=utias", "--platform", "posts-3", "--acceleration", "1", "--rate", "2",
+        "ccd-dk-classical", "--set", "cueing.preset=utias", "--platform",
+        "posts-3", "--acceleration", "1", "--rate", "2",
         "--boundaries", bounds, "--report", report, "--json",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     page = report.read_text(encoding="utf-8")
     assert page.count("<img") == 10
     assert "figure 3 of &lt;a document&gt;" in page
-    assert "ccd-dk-washout on posts-3" in page
+    assert "ccd-dk-classical on posts-3" in page
     rows = [row for row in json.loads(result.stdout.splitlines()[-1]) if row["test"] == 6]
     assert [row["inside"] for row in rows] == [row["gain"] >= 0.5 for row in rows]  # posts surge by tilt alone
     assert "OUTSIDE" in result.stdout
 
 
 def test_an_auto_preset_is_that_of_the_platform_beside_it():
-    given = ["ccd-dk-washout", "--set", "output.rate_hz=60", "--acceleration", "0.5", "--rate", "2", "--json"]
+    given = ["ccd-dk-classical", "--set", "output.rate_hz=60", "--acceleration", "0.5", "--rate", "2", "--json"]
     auto, small = ["--set", "cueing.preset=auto"], ["--platform", "box-small"]
     rows = []
     for arguments in ([*auto, *small], [*auto, "--set", "platform.preset=box-small"], small):
@@ -71,7 +72,7 @@ def test_figure_shows_points_and_equations_by_whole_turns_inside_the_boundaries(
     from motioncue.scoring.omct import TESTS, Boundaries, Boundary, omct
     from motioncue.scoring.reports import omct_figure
 
-    rows = omct("ccd-dk-washout", accelerations=[0.01, 1.0], rates_deg_s=[0.05])
+    rows = omct("ccd-dk-classical", accelerations=[0.01, 1.0], rates_deg_s=[0.05])
     limits = Boundary(test=9, frequency_rad_s=(0.1, 16.0), phase_low_deg=(0.0, 0.0), phase_high_deg=(180.0, 180.0))
     gain, phase = omct_figure(TESTS[8], rows, Boundaries(source="an example", boundary=(limits,))).axes
     own = [row for row in rows if row.test == 9]

@@ -31,7 +31,7 @@ from motioncue.recording.recording import read_packages, sample_recording
 pytestmark = pytest.mark.rt
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_demo_drives_the_car_into_the_platform(profile):
     with Program("demo", "--duration", "4", "--drive", "brake", "--profile", profile, "--json") as demo:
         stats = demo.end()

@@ -30,18 +30,18 @@ def run(*arguments):
 def test_json_is_a_list_of_every_profile_on_every_drive(tmp_path):
     report = tmp_path / "score.html"
     result = run(
-        "ccd-dk-washout", "beamng-dk", "--set", "cueing.algorithm=classical", "--set", "cueing.preset=utias",
+        "ccd-dk-classical", "beamng-dk", "--set", "cueing.algorithm=classical", "--set", "cueing.preset=utias",
         "--drive", "brake", "--platform", "box-small", "--report", report, "--json",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout.splitlines()[-1])
     assert [(row["profile"], row["drive"], row["platform"]) for row in found] == [
-        ("ccd-dk-washout", "brake", "box-small"),
+        ("ccd-dk-classical", "brake", "box-small"),
         ("beamng-dk", "brake", "box-small"),
     ]
     assert found[0]["score"] == pytest.approx(found[1]["score"], abs=1.0)  # the same settings
     assert {"stopped", "rates_first", "still", "asked", "turned_down", "motions", "car_jolts"} <= set(found[0])
-    assert "ccd-dk-washout on brake" in result.stdout
+    assert "ccd-dk-classical on brake" in result.stdout
     page = report.read_text(encoding="utf-8")
     assert page.count("<img") == 4
     assert "beamng-dk on brake" in page
@@ -50,15 +50,15 @@ def test_json_is_a_list_of_every_profile_on_every_drive(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["ccd-dk-washout"], "--drive"),
+        (["ccd-dk-classical"], "--drive"),
         (["--drive", "tour"], "PROFILE"),
         (
-            ["ccd-dk-washout", "--drive", "nowhere.bin"],
+            ["ccd-dk-classical", "--drive", "nowhere.bin"],
             "--drive: found no file 'nowhere.bin', allowed are recordings and tour",
         ),
-        (["ccd-dk-washout", "--drive", "brake"], "platform: missing"),
-        (["ccd-dk-washout", "--drive", "brake", "--platform", "hexapod"], "platform: found 'hexapod'"),
-        (["ccd-dk-washout", "--drive", "still", "--platform", "box-small"], "nothing is felt"),
+        (["ccd-dk-classical", "--drive", "brake"], "platform: missing"),
+        (["ccd-dk-classical", "--drive", "brake", "--platform", "hexapod"], "platform: found 'hexapod'"),
+        (["ccd-dk-classical", "--drive", "still", "--platform", "box-small"], "nothing is felt"),
         (["nope", "--drive", "brake"], "'nope'"),
     ],
 )
@@ -72,7 +72,16 @@ def test_refusals_are_one_line(arguments, said):
 
 @pytest.mark.parametrize("own", [[], ["--set", "platform.preset=box-large"]])
 def test_an_auto_preset_is_that_of_the_platform_beside_it(own):
-    auto = ["ccd-dk-washout", "--set", "cueing.preset=auto", "--set", "output.rate_hz=60", "--drive", "brake", "--json"]
+    auto = [
+        "ccd-dk-classical",
+        "--set",
+        "cueing.preset=auto",
+        "--set",
+        "output.rate_hz=60",
+        "--drive",
+        "brake",
+        "--json",
+    ]
     scores = []
     for platform in ([*own, "--platform", "box-small"], ["--set", "platform.preset=box-small"], own):
         result = run(*auto, *platform)
@@ -91,7 +100,7 @@ def test_recordings_bytes_and_described_sources_are_drives(tmp_path):
         ["--drive", Path(__file__).parents[1] / "data" / "drives" / "beamng.mcap"],
         ["--drive", packets, "--system", "dirt-rally-dk"],
     ):
-        result = run("ccd-dk-washout", *arguments, "--platform", "posts-3", "--json")
+        result = run("ccd-dk-classical", *arguments, "--platform", "posts-3", "--json")
         assert result.exit_code == 0, result.output
         (row,) = json.loads(result.stdout.splitlines()[-1])
         assert -100.0 < row["score"] < 100.0

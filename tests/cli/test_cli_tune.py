@@ -24,7 +24,7 @@ from motioncue.virtual.simulated_run import drive_motion
 
 pytestmark = pytest.mark.search
 
-GIVEN = ["ccd-dk-washout", "--drive", "brake", "--platform", "box-small", "--parameter", "surge"]
+GIVEN = ["ccd-dk-classical", "--drive", "brake", "--platform", "box-small", "--parameter", "surge"]
 GIVEN += ["--set", "output.rate_hz=60", "--set", "cueing.preset=utias", "--set", "cueing.surge.gain=0.1"]
 COMPLETE = ["--drive", "brake", "--out", "mine.toml", "--platform", "box-small"]
 
@@ -72,9 +72,9 @@ def test_a_profile_is_written_that_scores_what_is_said(tmp_path):
 @pytest.mark.parametrize("rig", [None, "[platform]\npreset = 'box-large'  # the old one\n"])
 def test_an_auto_preset_is_that_of_the_platform_beside_it_and_its_values_are_written(tmp_path, monkeypatch, rig):
     monkeypatch.chdir(tmp_path)
-    name = "ccd-dk-washout" if rig is None else "rig.toml"
+    name = "ccd-dk-classical" if rig is None else "rig.toml"
     if rig is not None:
-        Path(name).write_text(profile_text("ccd-dk-washout") + rig, encoding="utf-8")
+        Path(name).write_text(profile_text("ccd-dk-classical") + rig, encoding="utf-8")
     given = [name, "--drive", "brake", "--set", "cueing.preset=auto", "--set", "output.rate_hz=60"]
     given += ["--parameter", "surge.gain", "--evaluations", 6, "--json"]
     beside = run(*given, "--platform", "box-small", "--out", "beside.toml")
@@ -93,7 +93,7 @@ def test_an_auto_preset_is_that_of_the_platform_beside_it_and_its_values_are_wri
 
 def test_another_algorithm_takes_the_place_of_all_settings_before(tmp_path):
     rig, out = tmp_path / "rig.toml", tmp_path / "mine.toml"
-    old = profile_text("ccd-dk-washout").replace('preset = "simona"', 'tilt.rate_limit_deg_s = 4\npreset = "simona"')
+    old = profile_text("ccd-dk-classical").replace('preset = "simona"', 'tilt.rate_limit_deg_s = 4\npreset = "simona"')
     rig.write_text(old, encoding="utf-8")
     result = run(
         rig, "--drive", "brake", "--platform", "box-small", "--set", "output.rate_hz=60", "--set",
@@ -144,7 +144,7 @@ def test_a_folder_in_place_of_the_file_is_refused_before_the_search(tmp_path):
 )
 def test_refusals_are_one_line(arguments, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = run("ccd-dk-washout", *arguments)
+    result = run("ccd-dk-classical", *arguments)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: ")

@@ -88,7 +88,7 @@ def machine(request):
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("kind", DRIVES)
 def test_process_gives_the_bits_of_step(machine, rng, settings, kind):
-    cueing = load_profile("ccd-dk-washout", *SETTINGS[settings]).cueing
+    cueing = load_profile("ccd-dk-classical", *SETTINGS[settings]).cueing
     motion = drive(rng, 700, **DRIVES[kind])
     cue = design(cueing, RATE_HZ).process(motion)
     assert bits(cue) == bits(stepped(design(cueing, RATE_HZ), motion))
@@ -98,7 +98,7 @@ def test_process_gives_the_bits_of_step(machine, rng, settings, kind):
 
 @pytest.mark.parametrize("sizes", [(1,) * 40, (31, 32, 33, 64), (3, 100, 2, 65), (0, 500, 0, 7)], ids=str)
 def test_any_chunking_gives_the_same_bits(machine, rng, sizes):
-    cueing = load_profile("ccd-dk-washout").cueing
+    cueing = load_profile("ccd-dk-classical").cueing
     motion = drive(rng, sum(sizes), **DRIVES["upside down and tumbling"])
     algorithm = design(cueing, RATE_HZ)
     ends = np.cumsum(sizes)
@@ -107,7 +107,7 @@ def test_any_chunking_gives_the_same_bits(machine, rng, sizes):
 
 
 def test_process_and_step_take_turns_and_start_again_after_reset(machine, rng):
-    cueing = load_profile("ccd-dk-washout").cueing
+    cueing = load_profile("ccd-dk-classical").cueing
     motion = drive(rng, 300, **DRIVES["calm"])
     algorithm, other = design(cueing, RATE_HZ), design(cueing, RATE_HZ)
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_process_and_step_take_turns_and_start_again_after_reset(machine, rng):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308, -1.7e308])
 @pytest.mark.parametrize("name", ["surge", "roll", "pitch", "yaw_rate"])
 def test_an_invalid_motion_spoils_the_same_cues(machine, rng, name, value):
-    cueing = load_profile("ccd-dk-washout").cueing
+    cueing = load_profile("ccd-dk-classical").cueing
     motion = drive(rng, 200, **DRIVES["calm"])
     motion[name][77] = value
     cue = design(cueing, RATE_HZ).process(motion)

@@ -12,8 +12,8 @@ from motioncue.recording.recording import at_ticks, read_motion, sample_recordin
 
 PROFILES = {
     "direct": ("ccd-dk",),
-    "classical simona": ("ccd-dk-washout",),
-    "classical utias": ("ccd-dk-washout", "cueing.preset=utias"),
+    "classical simona": ("ccd-dk-classical",),
+    "classical utias": ("ccd-dk-classical", "cueing.preset=utias"),
 }
 RATE_HZ = 333.33
 
@@ -45,11 +45,11 @@ def test_each_call_starts_afresh(rng, profile):
 
 def test_a_profile_may_be_given_by_name_or_file(rng, tmp_path):
     motion = drive(rng, 50)
-    by_name = motioncue.cue("ccd-dk-washout", motion)
+    by_name = motioncue.cue("ccd-dk-classical", motion)
     file = tmp_path / "rig.toml"
-    file.write_text(motioncue.profile.profile.profile_text("ccd-dk-washout"), encoding="utf-8")
+    file.write_text(motioncue.profile.profile.profile_text("ccd-dk-classical"), encoding="utf-8")
     assert motioncue.cue(file, motion).tobytes() == by_name.tobytes()
-    assert motioncue.cue(motioncue.load_profile("ccd-dk-washout"), motion).tobytes() == by_name.tobytes()
+    assert motioncue.cue(motioncue.load_profile("ccd-dk-classical"), motion).tobytes() == by_name.tobytes()
 
 
 def test_direct_passes_the_body_frame_through(rng):

@@ -157,16 +157,16 @@ def test_auto_is_felt_more_than_gains_alone_that_fit(preset, least, drive):
 
     def utias(values):
         return load_profile(
-            "ccd-dk-washout", "cueing.preset=utias", *(f"{key}={value}" for key, value in values.items())
+            "ccd-dk-classical", "cueing.preset=utias", *(f"{key}={value}" for key, value in values.items())
         )
 
     def on(platform, profile):
         return msgspec.structs.replace(profile, platform=platform_table(platform))
 
     scaled = utias(ones | fit(on(preset, utias(ones))).gains)
-    small = load_profile("ccd-dk-washout", "cueing.preset=small")
+    small = load_profile("ccd-dk-classical", "cueing.preset=small")
     tables = gains_for(on(preset, small))
-    suited = load_profile("ccd-dk-washout", "cueing.preset=small", {"cueing": tables})
+    suited = load_profile("ccd-dk-classical", "cueing.preset=small", {"cueing": tables})
     before, after = (motioncue.score(each, drive_motion(drive), platform=preset) for each in (scaled, suited))
     assert after.stopped > before.stopped + least
     assert after.rates_first.stopped > before.rates_first.stopped + 0.5 * least

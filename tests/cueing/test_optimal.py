@@ -29,7 +29,7 @@ TRANSLATIONS, ROTATIONS = ("surge", "sway", "heave"), ("pitch", "roll", "yaw")
 
 def profile_of(*overrides):
     return motioncue.load_profile(
-        "ccd-dk-washout", "cueing.algorithm=optimal", *(f"cueing.{each}" for each in overrides)
+        "ccd-dk-classical", "cueing.algorithm=optimal", *(f"cueing.{each}" for each in overrides)
     )
 
 
@@ -377,7 +377,7 @@ def test_without_scipy_the_profile_is_refused_with_what_to_install(monkeypatch):
 @pytest.mark.parametrize("platform", ["box-small", "hexapod-dim", "posts-3"])
 def test_ranges_are_those_of_the_platform_less_what_makes_the_standard_drives_fit(platform):
     table = {"platform.preset": platform}
-    profile = motioncue.load_profile("ccd-dk-washout", table, "cueing.algorithm=optimal")
+    profile = motioncue.load_profile("ccd-dk-classical", table, "cueing.algorithm=optimal")
     assert profile.cueing.preset == "auto"
     assert fit(profile).beyond == 0.0
     again = overridden(profile, ["cueing.restraint=2"])
@@ -397,7 +397,7 @@ def test_ranges_are_those_of_the_platform_less_what_makes_the_standard_drives_fi
 )  # fmt: skip
 def test_a_platform_that_goes_far_or_slowly_is_told_of_as_allowed(axis, key, expected):
     profile = motioncue.load_profile(
-        "ccd-dk-washout",
+        "ccd-dk-classical",
         f'platform={{ kind = "axes", axes = [{{ name = "one", {axis} }}] }}',
         "cueing.algorithm=optimal",
     )
@@ -409,7 +409,7 @@ def test_a_platform_that_goes_far_or_slowly_is_told_of_as_allowed(axis, key, exp
 
 def test_ranges_of_ones_own_stay_beside_those_of_the_platform():
     table = {"platform.preset": "box-small"}
-    profile = motioncue.load_profile("ccd-dk-washout", table, "cueing.algorithm=optimal", "cueing.surge.travel_m=0.1")
+    profile = motioncue.load_profile("ccd-dk-classical", table, "cueing.algorithm=optimal", "cueing.surge.travel_m=0.1")
     assert profile.cueing.preset == "auto"
     assert profile.cueing.surge.travel_m == 0.1
     assert 0.1 < profile.cueing.sway.travel_m <= 0.15  # the platform has 0.15 m, 12 deg, 0.5 m/s, 30 deg/s
@@ -418,7 +418,7 @@ def test_ranges_of_ones_own_stay_beside_those_of_the_platform():
 
 
 def test_what_no_actuator_moves_has_no_travel():
-    profile = motioncue.load_profile("ccd-dk-washout", {"platform.preset": "posts-3"}, "cueing.algorithm=optimal")
+    profile = motioncue.load_profile("ccd-dk-classical", {"platform.preset": "posts-3"}, "cueing.algorithm=optimal")
     assert profile.cueing.surge.travel_m == profile.cueing.yaw.angle_deg == 0.001
     cues = cueing.design(profile.cueing, RATE_HZ).process(drive(np.random.default_rng(1), 20.0))
     assert np.abs(cues["surge_displacement"]).max() < 0.005

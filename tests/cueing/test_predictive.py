@@ -240,7 +240,7 @@ def test_it_returns_to_neutral(rng):
 
 
 def test_a_plan_that_fails_is_followed_by_the_one_before_and_counted(rng):
-    algorithm = cueing.design(profile("cueing.iterations=5").cueing, RATE_HZ)
+    algorithm = cueing.design(profile("cueing.preset=small", "cueing.iterations=5").cueing, RATE_HZ)
     poses = pose_of(algorithm.process(drive(rng, 6000, 8.0)))
     counts = algorithm.counts
     assert counts["plans"] == pytest.approx(4 * 6000 / PERIOD, abs=4)
@@ -252,7 +252,7 @@ def test_a_plan_that_fails_is_followed_by_the_one_before_and_counted(rng):
 
 
 def test_when_all_plans_fail_the_platform_stops_safely(rng):
-    stepper = motioncue.bind(profile())
+    stepper = motioncue.bind(profile("cueing.preset=small"))
     poses = []
     for number, row in enumerate(drive(rng, 6000, 3.0)):
         if number == 2000:  # no plan can be found in no steps
@@ -398,7 +398,7 @@ def test_a_preview_that_is_none_is_refused():
         with pytest.raises(ConfigError, match=r"^ahead: found .* allowed is "):
             motioncue.cue(profile(), motion, ahead=wrong)
     with pytest.raises(ConfigError, match=r"ahead: found cueing.algorithm = 'classical', allowed is one that plans"):
-        motioncue.cue("ccd-dk-washout", motion, ahead=ahead)
+        motioncue.cue("ccd-dk-classical", motion, ahead=ahead)
     for wrong in (ahead, np.zeros(7), ahead[:6, 0]):
         with pytest.raises(ConfigError, match=r"^ahead: found .* allowed is MOTION_DTYPE, shape \(7,\)"):
             motioncue.bind(profile(), ahead=wrong)

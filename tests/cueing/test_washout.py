@@ -42,7 +42,7 @@ ROWS = [(preset, channel) for preset, axes in responses.SETS.items() for channel
 
 
 def profile(preset, *overrides):
-    return motioncue.load_profile("ccd-dk-washout", "limits=none", f"cueing.preset={preset}", *overrides)
+    return motioncue.load_profile("ccd-dk-classical", "limits=none", f"cueing.preset={preset}", *overrides)
 
 
 def motion_of(n, **channels):
@@ -323,7 +323,7 @@ SOME = ("simona", "utias", "every limit")  # for a quick run
     "mixture", [name if name in SOME else pytest.param(name, marks=pytest.mark.search) for name in MIXTURES]
 )
 def test_every_axis_at_once_agrees_with_the_slow_oracle(rng, mixture):
-    settings = motioncue.load_profile("ccd-dk-washout", "limits=none", *MIXTURES[mixture])
+    settings = motioncue.load_profile("ccd-dk-classical", "limits=none", *MIXTURES[mixture])
     assert isinstance(settings.cueing, Classical)
     motion = rough_drive(rng, 2500)
     cue = motioncue.cue(settings, motion)

@@ -117,7 +117,7 @@ class Hour:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_an_hour_with_ten_thousand_faults_loses_nothing_and_keeps_memory_flat():
-    hour = Hour(Bench(*BOUNDED, profile="ccd-dk-washout", trace=0), 1)
+    hour = Hour(Bench(*BOUNDED, profile="ccd-dk-classical", trace=0), 1)
 
     def forget():
         hour.bench.intake.events()
@@ -142,7 +142,7 @@ def test_an_hour_with_ten_thousand_faults_loses_nothing_and_keeps_memory_flat():
     assert set(hour.bench.intake.discontinuities) >= {"teleport", "impossible_acceleration", "reconnect"}
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_every_tick_of_minutes_of_faults_keeps_its_bounds(profile):
     bench = Bench(*BOUNDED, profile=profile, trace=150_000)
     hour, check = Hour(bench, 2), Checker(bench)

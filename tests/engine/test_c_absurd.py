@@ -18,7 +18,7 @@ SIZE = 200
 
 @pytest.fixture
 def stepper():
-    made = api.create(b"ccd-dk-washout", 1000.0, None, 0)
+    made = api.create(b"ccd-dk-classical", 1000.0, None, 0)
     assert made
     yield made
     api.destroy(made)
@@ -81,7 +81,7 @@ def test_no_memory_is_refused_everywhere_and_the_stepper_goes_on(stepper):
     motion, cue = np.zeros(1, motioncue.MOTION_DTYPE), np.zeros(1, motioncue.CUE_DTYPE)
     actuation = np.zeros(1, motioncue.ACTUATION_DTYPE)
     motion["surge"] = 1.0
-    same = motioncue.bind("ccd-dk-washout", motion, actuation=np.zeros(1, motioncue.ACTUATION_DTYPE), rate_hz=1000)
+    same = motioncue.bind("ccd-dk-classical", motion, actuation=np.zeros(1, motioncue.ACTUATION_DTYPE), rate_hz=1000)
     for _ in range(50):
         for given in itertools.product((None, motion.ctypes.data), (None, cue.ctypes.data)):
             assert api.step(stepper, *given) == all(given)

@@ -22,7 +22,7 @@ from motioncue.profile.profile import parse_profile, profile_text
 HERE = Path(__file__).parents[1]
 EXAMPLES = HERE.parent / "examples"
 ELSEWHERE = "MOTIONCUE_PROGRAMS" in os.environ  # for a system without a compiler
-BOUNDED = profile_text("ccd-dk-washout") + "[output.limits]\npitch = { value_deg = 1, rate_deg_s = 0.1 }\n"
+BOUNDED = profile_text("ccd-dk-classical") + "[output.limits]\npitch = { value_deg = 1, rate_deg_s = 0.1 }\n"
 ROW = np.dtype([("motion", MOTION_DTYPE), ("cue", CUE_DTYPE)])
 
 compiles = pytest.mark.skipif(ELSEWHERE, reason="builds a program, which needs a compiler")
@@ -59,7 +59,7 @@ def assert_is_the_cueing(log, profile, ticks, period=1_000_000):
 # --- Python ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_python_controller_gives_the_cueing(profile):
     namespace = {"__name__": "controller"}
     exec((EXAMPLES / "embed_python" / "controller.py").read_text(encoding="utf-8"), namespace)
@@ -77,9 +77,9 @@ def test_python_controller_gives_the_cueing(profile):
 @pytest.mark.rt
 def test_python_controller_runs_in_real_time(tmp_path):
     folder = copied("embed_python", tmp_path)
-    said = run([sys.executable, "controller.py", "ccd-dk-washout", "500", "log"], folder)
-    assert_is_the_cueing(np.fromfile(folder / "log", ROW), "ccd-dk-washout", 500)
-    assert said.startswith("500 steps of ccd-dk-washout, at worst ")
+    said = run([sys.executable, "controller.py", "ccd-dk-classical", "500", "log"], folder)
+    assert_is_the_cueing(np.fromfile(folder / "log", ROW), "ccd-dk-classical", 500)
+    assert said.startswith("500 steps of ccd-dk-classical, at worst ")
 
 
 # --- Cython ---------------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def controller(tmp_path_factory):
 
 
 @pytest.mark.search
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_cython_controller_gives_the_cueing(controller, profile):
     log = np.zeros(5000, ROW)
     steps, late = controller.run(motioncue.bind(profile, rate_hz=1000), FakeClock(wake_ns=70), log)
@@ -155,7 +155,7 @@ def test_header_alone_has_the_layout_of_the_dtypes(tmp_path, language, standard)
 @compiles
 @posix
 @pytest.mark.rt
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_c_controller_gives_the_cueing_without_a_page_fault(program, profile, tmp_path):
     done = subprocess.run([program, profile, "1000", "log"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -239,7 +239,7 @@ def test_steppers_live_and_die_in_threads_without_the_gil(facts):
 def test_c_retune_gives_the_bits_of_the_stepper_without_an_allocation_in_a_step(facts):
     assert (facts["changed"], facts["allocations_of_join"]) == (1, 0)  # the first change was refused, the second taken
     assert facts["refusal"] == "output.rate_hz: found 100.0, allowed is 1000.0 while it runs"
-    stepper = motioncue.bind("ccd-dk-washout", actuation=np.zeros(1, motioncue.ACTUATION_DTYPE), rate_hz=1000)
+    stepper = motioncue.bind("ccd-dk-classical", actuation=np.zeros(1, motioncue.ACTUATION_DTYPE), rate_hz=1000)
     stepper.motion["surge"] = 1.0
     for _ in range(500):
         stepper.step()

@@ -177,7 +177,7 @@ def test_direct_passes_the_body_frame_through():
 
 
 @pytest.mark.parametrize(("hold_s", "fade_s"), [(0.1, 1.0), (0.02, 0.5), (0.5, 2.0), (0.1, 0.2)])
-@pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-classical"])
 def test_a_motion_is_held_then_fades_to_exactly_neutral_and_packets_keep_flowing(name, hold_s, fade_s):
     rig = Rig(motioncue.load_profile(name, "limits=none", f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}"))
     rig.frames_for(fade_s + 0.5)
@@ -242,7 +242,7 @@ def assert_blended(trace, cues):
 
 
 @pytest.mark.parametrize(
-    "settings", [DIRECT, WASHOUT, motioncue.load_profile("ccd-dk-washout", "source.head_m=[0.3, 0.4, 1.1]")]
+    "settings", [DIRECT, WASHOUT, motioncue.load_profile("ccd-dk-classical", "source.head_m=[0.3, 0.4, 1.1]")]
 )
 def test_the_washout_starts_from_rest_when_it_engages_after_a_complete_fade(settings):
     rig = Rig(settings).frames_for(1.5).silence_for(1.5).frames_for(1.5)
@@ -272,7 +272,7 @@ def test_an_interruption_that_does_not_reach_neutral_keeps_the_state_of_the_wash
 )
 def test_no_interruption_makes_the_weight_jump_or_bend_sharply(gaps, fade_s):
     """The weight's slope stays within that of an undisturbed fade, and its bend within that of the turn's lag."""
-    settings = motioncue.load_profile("ccd-dk-washout", f"supervisor.fade_s={fade_s}")
+    settings = motioncue.load_profile("ccd-dk-classical", f"supervisor.fade_s={fade_s}")
     rig = Rig(settings).frames_for(0.5)
     for silence, frames in gaps:
         rig.silence_for(silence).frames_for(frames)

@@ -55,7 +55,7 @@ def rig(tmp_path):
 
 @pytest.mark.rt
 @pytest.mark.parametrize("scheme", sorted({SCHEME, "tcp"}))
-@pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-classical"])
 def test_the_real_drive_goes_through_whole(tmp_path, scheme, name):
     packages, frames = PACKAGES[:181], FRAMES[:180]  # three seconds at their own pace: faster ones would be joined
     with Rig(tmp_path, scheme) as rig:
@@ -107,7 +107,7 @@ def test_without_a_washout_the_platform_gets_the_motion_of_the_newest_frame():
 
 @pytest.mark.rt
 def test_a_virtual_drive_goes_through_at_its_own_pace(rig):
-    with rig.engine("ccd-dk-washout", hold_s=0.1) as engine:
+    with rig.engine("ccd-dk-classical", hold_s=0.1) as engine:
         simulator = play(rig.url, driven("tour", 200.0, 1.0))
     assert (simulator.sent, simulator.lost) == (200, 0)
     assert engine.stats()["frames_received"] == 200
@@ -118,7 +118,7 @@ def test_a_virtual_drive_goes_through_at_its_own_pace(rig):
 
 @pytest.mark.rt
 def test_a_simulator_that_leaves_and_returns_fades_out_and_in_while_dk_is_fed_at_full_rate(rig):
-    with rig.engine("ccd-dk-washout", hold_s=0.1) as engine:
+    with rig.engine("ccd-dk-classical", hold_s=0.1) as engine:
         for count in (1, 2):
             with Background(rig.url):
                 eventually(lambda: whole(engine))
@@ -310,7 +310,7 @@ def test_two_engines_run_side_by_side(tmp_path):
     for folder in folders:
         folder.mkdir()
     with Rig(folders[0]) as first, Rig(folders[1]) as second:
-        direct, washout = first.engine("ccd-dk"), second.engine("ccd-dk-washout")
+        direct, washout = first.engine("ccd-dk"), second.engine("ccd-dk-classical")
         with direct, washout, Background(second.url):
             simulator = play(first.url, fast(300))
             eventually(lambda: whole(direct) and whole(washout))
@@ -384,4 +384,4 @@ def test_the_offline_cue_of_a_slice_is_that_of_its_copy():
     motion = np.zeros(100, motioncue.MOTION_DTYPE)
     motion["surge"] = np.arange(100)
     for part in (motion[::3], motion[::-1], motion[:0]):
-        assert bits(motioncue.cue("ccd-dk-washout", part)) == bits(motioncue.cue("ccd-dk-washout", part.copy()))
+        assert bits(motioncue.cue("ccd-dk-classical", part)) == bits(motioncue.cue("ccd-dk-classical", part.copy()))

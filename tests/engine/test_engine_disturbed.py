@@ -65,7 +65,7 @@ def test_a_busy_interpreter_loses_no_package(rig):
             gc.collect()
 
     threads = [threading.Thread(target=target, daemon=True) for target in (compute, compute, collect)]
-    with rig.engine("ccd-dk-washout") as engine:
+    with rig.engine("ccd-dk-classical") as engine:
         for thread in threads:
             thread.start()
         process = player(rig.url, 2000.0)

@@ -212,7 +212,7 @@ def overridden_checked(profile, keys):
 
 
 def test_the_default_is_silent():
-    for name in ("ccd-dk", "ccd-dk-washout"):
+    for name in ("ccd-dk", "ccd-dk-classical"):
         assert leaving_of(motioncue.load_profile(name)).late() == ""
     for preset in PRESETS:
         assert leaving_of(profile_for(preset)).late() == ""

@@ -96,7 +96,7 @@ def assert_ticks_and_frames_went_on(trace, begin, end):
 @contextlib.contextmanager
 def driven(rig):
     """Run an engine while a process plays the whole real drive; show at the end that neither side lost anything."""
-    with rig.engine("ccd-dk-washout") as engine:
+    with rig.engine("ccd-dk-classical") as engine:
         process = player(rig.url, 1000.0)
         try:
             eventually(lambda: engine.newest()["weight"][0] == 1.0)
@@ -225,7 +225,7 @@ def waits_for_its_terminal(pid):
 def test_ten_thousand_ticks_allocate_nothing_and_touch_no_page_that_was_not_there():
     import resource
 
-    pipeline = Pipeline(load_profile("ccd-dk-washout"), FakeClock(), trace=11_000)
+    pipeline = Pipeline(load_profile("ccd-dk-classical"), FakeClock(), trace=11_000)
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out,

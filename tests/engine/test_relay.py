@@ -27,7 +27,7 @@ SAME = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_ra
 @pytest.fixture
 def relay():
     """A relay through the washout, whose simulator has begun."""
-    relay = motioncue.relay("ccd-dk-washout", clock=FakeClock())
+    relay = motioncue.relay("ccd-dk-classical", clock=FakeClock())
     assert relay.step(INIT_PACKAGE) is False
     return relay
 
@@ -43,7 +43,7 @@ def singles(values):
     return np.where(np.abs(values) < 2.0**-126, np.float32(0.0), values)
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_packets_hold_the_cue_of_each_package(profile):
     relay = motioncue.relay(profile, clock=FakeClock())
     motions, gauges = [], []
@@ -88,7 +88,7 @@ def test_newest_motion_is_held_while_nothing_comes(relay):
         for _ in range(4):
             assert relay.step(b"") is True
             pitches.append(sent(relay)[0]["pitch"])
-    assert pitches == singles(motioncue.cue("ccd-dk-washout", motion)["pitch"]).tolist()
+    assert pitches == singles(motioncue.cue("ccd-dk-classical", motion)["pitch"]).tolist()
 
 
 def test_nothing_is_sent_before_the_first_frame():
@@ -105,13 +105,13 @@ def test_refused_package_leaves_the_last_motion(relay):
     assert relay.step(frame(acceleration=(np.nan, 0, 0)))
     assert relay.step(FRAMES[1][:50])
     assert relay.source.rejected == {"not_finite": 1, "size": 1}
-    expected = motioncue.cue("ccd-dk-washout", read_motion(SAMPLE)[:1].repeat(3))
+    expected = motioncue.cue("ccd-dk-classical", read_motion(SAMPLE)[:1].repeat(3))
     assert sent(relay)[0]["roll"] == singles(expected["roll"])[-1]
 
 
 def test_rate_is_that_of_the_caller_and_reset_begins_anew():
-    relay = motioncue.relay("ccd-dk-washout", rate_hz=60, clock=FakeClock())
-    stepper = motioncue.bind("ccd-dk-washout", read_motion(SAMPLE)[:1], rate_hz=60)
+    relay = motioncue.relay("ccd-dk-classical", rate_hz=60, clock=FakeClock())
+    stepper = motioncue.bind("ccd-dk-classical", read_motion(SAMPLE)[:1], rate_hz=60)
     relay.step(INIT_PACKAGE)
     relay.step(FRAMES[0])
     stepper.step()
@@ -163,7 +163,7 @@ def test_an_argument_without_bytes_is_refused(relay, package):
 
 @given(packages=st.lists(st.binary(max_size=200) | st.sampled_from([init(), *FRAMES[:5]]), max_size=20))
 def test_whatever_bytes_come_packets_stay_numbers(packages):
-    relay = motioncue.relay("ccd-dk-washout", clock=FakeClock())
+    relay = motioncue.relay("ccd-dk-classical", clock=FakeClock())
     for package in packages:
         relay.step(package)
         assert np.isfinite([sent(relay)[0][name] for name in SAME]).all()
@@ -197,7 +197,7 @@ def faults():
 
 
 def test_settings_change_between_packages(relay):
-    other = motioncue.relay("ccd-dk-washout", clock=FakeClock())
+    other = motioncue.relay("ccd-dk-classical", clock=FakeClock())
     other.step(INIT_PACKAGE)
     packets = []
     for each in (relay, other):

@@ -21,7 +21,7 @@ DT = 3_000_030e-9
 OVERLAP = 3
 
 
-def ride(*overrides, profile="ccd-dk-washout", changes=(), frames=1200, name="tour"):
+def ride(*overrides, profile="ccd-dk-classical", changes=(), frames=1200, name="tour"):
     """Return a bench after a virtual drive; `changes` are (frame, change)."""
     bench = Bench(*overrides, profile=profile).connect()
     drive = driven(name, 60)[:frames]
@@ -47,7 +47,7 @@ def retuned(bench):
 # ---- what is sent ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_the_same_settings_give_the_bits_of_none(profile):
     changes = [(at, motioncue.load_profile(profile, *BOUNDED)) for at in range(1, 600, 13)]
     one = ride(*BOUNDED, profile=profile, changes=[(at, None) for at, _ in changes], frames=600)
@@ -117,7 +117,7 @@ def test_gains_of_zero_and_back_move_nothing_at_once():
 def reached(state, *overrides, before=None):
     """Return a bench with a leaning, accelerating car, in a state of the supervisor."""
     # A limited tilt has rates that switch from one tick to the next.
-    bench = Bench("cueing.tilt.rate_limit_deg_s=1000", *overrides, profile="ccd-dk-washout").connect()
+    bench = Bench("cueing.tilt.rate_limit_deg_s=1000", *overrides, profile="ccd-dk-classical").connect()
     if before is not None:
         bench.pipeline.retune(before)
     began = bench.now
@@ -197,7 +197,7 @@ def test_a_change_during_a_fault_goes_on_to_neutral_along_the_fade_and_engages_w
     rig.feed(acceleration=(-1.2e308, 1.2e308, 1.2e308)).run(0.3)
     assert rig.emitter.state == "FAULT"
     before = len(rig.emitter.trace)
-    profile = motioncue.load_profile("ccd-dk-washout")
+    profile = motioncue.load_profile("ccd-dk-classical")
     rig.emitter.retune(
         Settings(cueing.design(profile.cueing, 1 / DT), period_ns=3_000_030, hold_s=HOLD_S, fade_s=FADE_S)
     )
@@ -219,7 +219,7 @@ def test_a_change_during_a_fault_goes_on_to_neutral_along_the_fade_and_engages_w
 
 def test_a_join_that_a_fault_has_cut_short_is_forgotten():
     rig = LooseRig("limits=none", profile="ccd-dk").drive(2.0)
-    profile = motioncue.load_profile("ccd-dk-washout", "limits=none")
+    profile = motioncue.load_profile("ccd-dk-classical", "limits=none")
     rig.emitter.retune(
         Settings(cueing.design(profile.cueing, 1 / DT), period_ns=3_000_030, hold_s=HOLD_S, fade_s=FADE_S)
     )
@@ -240,7 +240,7 @@ def test_a_join_that_a_fault_has_cut_short_is_forgotten():
 def test_an_algorithm_that_gives_no_number_ends_in_a_fault_and_not_in_a_jolt():
     # A washout whose displacement overflows, taken while another runs.
     rig = LooseRig("limits=none", profile="ccd-dk").drive(40)
-    slow = motioncue.load_profile("ccd-dk-washout", *SLOW)
+    slow = motioncue.load_profile("ccd-dk-classical", *SLOW)
     rig.feed(acceleration=(0.0, 0.0, 1.4e308))
     rig.run(0.05)
     rig.emitter.retune(Settings(cueing.design(slow.cueing, 1 / DT), period_ns=3_000_030, hold_s=1e3, fade_s=FADE_S))

@@ -183,7 +183,7 @@ class RetuneBoundedTrouble(RetuneTrouble):
 
 
 class RetuneWashoutTrouble(RetuneTrouble):
-    profile = "ccd-dk-washout"
+    profile = "ccd-dk-classical"
 
 
 for machine in (RetuneTrouble, RetuneBoundedTrouble, RetuneWashoutTrouble):

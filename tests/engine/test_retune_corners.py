@@ -16,7 +16,7 @@ AXES = (*FORCES, "roll", "pitch", "yaw")
 
 
 def profile(*overrides, fade_s=1.0):
-    return motioncue.load_profile("ccd-dk-washout", FREE, f"supervisor.fade_s={fade_s}", *overrides)
+    return motioncue.load_profile("ccd-dk-classical", FREE, f"supervisor.fade_s={fade_s}", *overrides)
 
 
 def changed(before, after, motion, at):

@@ -14,7 +14,7 @@ import motioncue
 from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError
 
-STEPPER = motioncue.bind("ccd-dk-washout")
+STEPPER = motioncue.bind("ccd-dk-classical")
 
 
 class Endless(Mapping):
@@ -74,7 +74,7 @@ ABSURD = {
 @pytest.mark.parametrize("case", ABSURD)
 def test_what_is_no_change_is_refused_and_changes_nothing(case):
     before = STEPPER.profile
-    for change in (STEPPER.retune, lambda found: motioncue.load_profile("ccd-dk-washout", found)):
+    for change in (STEPPER.retune, lambda found: motioncue.load_profile("ccd-dk-classical", found)):
         with pytest.raises(ConfigError) as refused:
             change(ABSURD[case])
         assert 10 < len(str(refused.value)) < 3000
@@ -125,7 +125,7 @@ NESTED = st.recursive(
 @settings(max_examples=300)
 @given(NESTED)
 def test_any_object_is_taken_or_refused(change):
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     before = stepper.profile
     try:
         stepper.retune(change)
@@ -140,7 +140,7 @@ def test_any_object_is_taken_or_refused(change):
 @given(st.one_of(st.text(max_size=30), st.builds("{}={}".format, KEYS, st.text(max_size=20))))
 def test_any_text_is_taken_or_refused(text):
     with contextlib.suppress(ConfigError):
-        motioncue.bind("ccd-dk-washout").retune(text)
+        motioncue.bind("ccd-dk-classical").retune(text)
 
 
 def test_the_depth_that_a_program_has_left_does_not_matter():

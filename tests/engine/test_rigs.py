@@ -18,7 +18,7 @@ def washouts(n):
     """Return as many washouts, no two alike."""
     settings = list(SETTINGS.values())
     profiles = (
-        load_profile("ccd-dk-washout", *settings[i % len(settings)], f"cueing.surge.gain={0.3 + i / n}")
+        load_profile("ccd-dk-classical", *settings[i % len(settings)], f"cueing.surge.gain={0.3 + i / n}")
         for i in range(n)
     )
     return [design(profile.cueing, RATE_HZ) for profile in profiles]
@@ -196,9 +196,9 @@ def test_arrays_in_the_same_memory_are_refused(rng):
 
 def test_rigs_of_profiles_do_what_cue_does_limits_included(rng):
     profiles = [
-        "ccd-dk-washout",
-        load_profile("ccd-dk-washout", "cueing.preset=utias", "output.rate_hz=100"),
-        load_profile("ccd-dk-washout", "limits.pitch.value_deg=1"),
+        "ccd-dk-classical",
+        load_profile("ccd-dk-classical", "cueing.preset=utias", "output.rate_hz=100"),
+        load_profile("ccd-dk-classical", "limits.pitch.value_deg=1"),
         load_profile("ccd-dk", "limits.pitch.value_deg=1"),
     ]
     motion = drives(rng, 300, 4)
@@ -211,21 +211,21 @@ def test_rigs_of_profiles_do_what_cue_does_limits_included(rng):
     for _ in range(2):  # again after a reset: the limits begin at rest too
         assert bits(rigs.process(motion)) == bits(right)
         rigs.reset()
-    free = load_profile("ccd-dk-washout")
+    free = load_profile("ccd-dk-classical")
     assert bits(design(free.cueing, RATE_HZ).process(np.ascontiguousarray(motion[:, 2]))) != bits(right[:, 2])
 
 
 def test_one_profile_serves_as_many_rigs_as_asked_for():
-    assert len(motioncue.Rigs("ccd-dk-washout", 5)) == 5
-    assert len(motioncue.Rigs(load_profile("ccd-dk-washout"))) == 1
+    assert len(motioncue.Rigs("ccd-dk-classical", 5)) == 5
+    assert len(motioncue.Rigs(load_profile("ccd-dk-classical"))) == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((["ccd-dk-washout"], 2), "n: found 2"),
+        ((["ccd-dk-classical"], 2), "n: found 2"),
         (([],), "found none"),
-        (("ccd-dk-washout", 0), "found none"),
+        (("ccd-dk-classical", 0), "found none"),
     ],
 )
 def test_profiles_that_cannot_be_rigs_are_refused(arguments, message):

@@ -18,9 +18,9 @@ BODY = MOTION_DTYPE.names[:9]  # the channels that move the platform
 
 PROFILES = {
     "direct": ("ccd-dk",),
-    "classical": ("ccd-dk-washout",),
+    "classical": ("ccd-dk-classical",),
     "limited": (
-        "ccd-dk-washout",
+        "ccd-dk-classical",
         "limits.surge={ value_m_s2 = 0.5, rate_m_s3 = 5.0 }",
         "limits.pitch={ value_deg = 2, rate_deg_s = 3, acceleration_deg_s2 = 300, jerk_deg_s3 = 100000 }",
     ),
@@ -56,7 +56,7 @@ def test_steps_give_the_bits_of_cue(profile, drive):
 
 
 def test_profile_is_loaded_by_name():
-    assert motioncue.bind("ccd-dk-washout").period_ns == round(1e9 / 333.33)
+    assert motioncue.bind("ccd-dk-classical").period_ns == round(1e9 / 333.33)
 
 
 def test_reset_begins_anew_with_its_limits(profile, drive):
@@ -67,7 +67,7 @@ def test_reset_begins_anew_with_its_limits(profile, drive):
 
 
 def test_rate_is_that_of_the_caller(drive):
-    profile = motioncue.load_profile("ccd-dk-washout")
+    profile = motioncue.load_profile("ccd-dk-classical")
     faster = msgspec.structs.replace(profile, output=msgspec.structs.replace(profile.output, rate_hz=1000.0))
     stepper = motioncue.bind(profile, rate_hz=1000)
     assert stepper.period_ns == 1_000_000
@@ -81,7 +81,7 @@ def test_impossible_rates_are_refused(rate_hz):
 
 
 def test_rate_too_low_for_a_filter_is_refused():
-    profile = motioncue.load_profile("ccd-dk-washout", "cueing.surge.cutoff_hz=6")
+    profile = motioncue.load_profile("ccd-dk-classical", "cueing.surge.cutoff_hz=6")
     with pytest.raises(ConfigError, match=r"cueing\.surge\.cutoff_hz: found 6"):
         motioncue.bind(profile, rate_hz=10)
 
@@ -135,18 +135,18 @@ def test_bound_arrays_outlive_their_names_and_cannot_be_resized():
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e7, -1e300])
 def test_motion_that_cannot_be_is_refused_and_leaves_no_trace(channel, value, drive):
     motion = drive[2000:2100]
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     first = stepped(stepper, motion[:50])
     stepper.motion[channel] = value
     stepper.motion["time"] = 7
     assert stepper.step() is False
     assert stepper.cue.tobytes() == first[-1:].tobytes()
-    assert stepped(stepper, motion[50:]).tobytes() == motioncue.cue("ccd-dk-washout", motion)[50:].tobytes()
+    assert stepped(stepper, motion[50:]).tobytes() == motioncue.cue("ccd-dk-classical", motion)[50:].tobytes()
 
 
 @pytest.mark.parametrize("speed", [np.nan, np.inf, -1e300])  # absent, or nonsense that has no effect
 def test_speeds_go_through_unlooked_at(speed):
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     stepper.motion["speed"] = stepper.motion["engine_speed"] = speed
     assert stepper.step()
     np.testing.assert_array_equal([stepper.cue["speed"][0], stepper.cue["engine_speed"][0]], [speed, speed])
@@ -154,7 +154,7 @@ def test_speeds_go_through_unlooked_at(speed):
 
 @given(motions=st.lists(st.lists(st.floats(), min_size=len(BODY), max_size=len(BODY)), min_size=1, max_size=30))
 def test_cue_is_finite_whatever_comes(motions):
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     for values in motions:
         for name, value in zip(BODY, values, strict=True):
             stepper.motion[name] = value
@@ -164,13 +164,13 @@ def test_cue_is_finite_whatever_comes(motions):
 
 def test_caller_keeps_its_denormals():
     tiny = np.array([5e-324])
-    stepper = motioncue.bind("ccd-dk-washout", np.full(1, 1e-310, MOTION_DTYPE))
+    stepper = motioncue.bind("ccd-dk-classical", np.full(1, 1e-310, MOTION_DTYPE))
     assert stepper.step()
     assert (tiny * np.ones(1))[0] == 5e-324
 
 
 def test_steps_allocate_nothing():
-    step = motioncue.bind("ccd-dk-washout", np.ones(1, MOTION_DTYPE)).step
+    step = motioncue.bind("ccd-dk-classical", np.ones(1, MOTION_DTYPE)).step
     turns = itertools.repeat(None, 10_000)
     before = sys.getallocatedblocks()
     for _ in turns:
@@ -183,7 +183,7 @@ def test_steps_allocate_nothing():
 def test_steps_touch_no_new_page():
     import resource
 
-    step = motioncue.bind("ccd-dk-washout", np.ones(1, MOTION_DTYPE)).step
+    step = motioncue.bind("ccd-dk-classical", np.ones(1, MOTION_DTYPE)).step
 
     def faults():
         usage = resource.getrusage(resource.RUSAGE_THREAD)

@@ -53,7 +53,9 @@ class Played:
         self.time = (bench.trace["deadline"] - began) * 1e-9
 
 
-@pytest.fixture(scope="module", params=[(rate, profile) for rate in RATES for profile in ("ccd-dk", "ccd-dk-washout")])
+@pytest.fixture(
+    scope="module", params=[(rate, profile) for rate in RATES for profile in ("ccd-dk", "ccd-dk-classical")]
+)
 def played(request):
     return Played(*request.param)
 
@@ -216,7 +218,7 @@ def test_other_drives_are_what_they_were():
     assert packages == [Paced(0.0, INIT_PACKAGE), *(Paced(1 / 50, frame.tobytes()) for frame in frames)]
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_an_offline_ride_is_what_the_engine_makes_of_it(profile):
     played, found = Played(60.0, profile), ride(load_profile(profile, "limits=none"), "trouble")
     whole = found.time < DURATION_S - 0.1  # then one of the two parks, the other waits

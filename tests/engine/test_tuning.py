@@ -57,9 +57,9 @@ def short(angle):
     ("before", "change"),
     [
         (("ccd-dk", FREE), ["cueing.algorithm=classical", "cueing.surge.gain=0.3"]),
-        (("ccd-dk-washout", FREE), ["cueing.algorithm=direct"]),
-        (("ccd-dk-washout", FREE), ["cueing.algorithm=adaptive"]),
-        (("ccd-dk-washout", FREE), ["cueing.algorithm=optimal"]),
+        (("ccd-dk-classical", FREE), ["cueing.algorithm=direct"]),
+        (("ccd-dk-classical", FREE), ["cueing.algorithm=adaptive"]),
+        (("ccd-dk-classical", FREE), ["cueing.algorithm=optimal"]),
     ],
 )
 def test_another_algorithm_starts_from_rest_beside_the_old_one_and_the_cue_goes_over_by_a_smooth_weight(
@@ -88,11 +88,11 @@ def test_the_same_structure_keeps_its_states(drive):
     drive = drive.copy()
     for name in ("roll", "pitch", "roll_rate", "pitch_rate", "yaw_rate"):  # a level car: axes do not meet
         drive[name] = 0.0
-    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-washout", FREE))
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-classical", FREE))
     steps(stepper, drive[:1500])
     stepper.retune("cueing.sway.gain=0.3")
     sent = steps(stepper, drive[1500:])
-    old = motioncue.cue(motioncue.load_profile("ccd-dk-washout", FREE), drive)[1500:]
+    old = motioncue.cue(motioncue.load_profile("ccd-dk-classical", FREE), drive)[1500:]
     # Channels that do not depend on the gain of sway continue bit for bit; a restarted washout would have lost that.
     for name in ("surge_displacement", "pitch"):
         assert sent[name].tobytes() == old[name].tobytes()
@@ -101,7 +101,7 @@ def test_the_same_structure_keeps_its_states(drive):
     tail = np.tile(drive[1500:], 5)
     changed = steps(stepper, tail)["sway_displacement"]
     other = motioncue.cue(
-        motioncue.load_profile("ccd-dk-washout", FREE, "cueing.sway.gain=0.3"), np.concatenate([drive, tail])
+        motioncue.load_profile("ccd-dk-classical", FREE, "cueing.sway.gain=0.3"), np.concatenate([drive, tail])
     )["sway_displacement"][4000:]
     np.testing.assert_allclose(changed[-1000:], other[-1000:], atol=1e-6)
 
@@ -142,7 +142,7 @@ def test_roll_and_yaw_go_across_the_line_of_half_a_turn_while_they_fade(first, t
 def test_headings_on_either_side_of_the_line_of_half_a_turn_fade_across_it():
     # The washout has turned to about -1 rad, the car is at 3: across the line that is 2.28 rad, the other way 4.
     stepper = motioncue.bind(
-        motioncue.load_profile("ccd-dk-washout", FREE, "cueing.yaw.gain=1", "cueing.yaw.cutoff_hz=0.001")
+        motioncue.load_profile("ccd-dk-classical", FREE, "cueing.yaw.gain=1", "cueing.yaw.cutoff_hz=0.001")
     )
     motion = np.zeros(1000, MOTION_DTYPE)
     motion["yaw"], motion["yaw_rate"][:333] = 3.0, -1.0
@@ -171,7 +171,7 @@ def test_another_fade_s_during_a_fade_makes_no_corner():
 
 def test_an_algorithm_that_has_been_in_use_before_starts_from_rest(drive):
     def settings(*overrides):
-        profile = motioncue.load_profile("ccd-dk-washout", FREE, *overrides)
+        profile = motioncue.load_profile("ccd-dk-classical", FREE, *overrides)
         return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030, profile=profile)
 
     first = settings()
@@ -187,14 +187,14 @@ def test_an_algorithm_that_has_been_in_use_before_starts_from_rest(drive):
 
 
 def test_a_change_on_the_way_of_another_goes_on_from_where_that_is(drive):
-    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-washout", FREE))
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-classical", FREE))
     sent = [steps(stepper, drive[:1500])]
     for i in range(10):
         stepper.retune(f"cueing.preset={('utias', 'simona')[i % 2]}")
         sent.append(steps(stepper, drive[1500 + 40 * i : 1540 + 40 * i]))
     sent.append(steps(stepper, drive[1900:]))
     sent = np.concatenate(sent)
-    plain = motioncue.cue(motioncue.load_profile("ccd-dk-washout", FREE), drive)
+    plain = motioncue.cue(motioncue.load_profile("ccd-dk-classical", FREE), drive)
     for name in ("surge_displacement", "sway_displacement", "roll", "pitch"):
         size = np.abs(plain[name]).max() + np.abs(sent[name]).max()
         assert np.abs(np.diff(sent[name])).max() <= np.abs(np.diff(plain[name])).max() * 2 + 15 / 8 * PACE * 2 * size
@@ -225,7 +225,7 @@ def test_any_changes_at_any_tick_make_no_step(plan, start):
     # A steady pull: whatever moves is the washout itself, slowly, or a fade.
     motion = np.zeros(60, MOTION_DTYPE)
     motion["surge"], motion["sway"], motion["roll"] = 1.0, -0.5, 0.1
-    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-washout"))
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-classical"))
     sent = [steps(stepper, np.tile(motion, 1 + start // 60))]
     for change, ticks in plan:
         with contextlib.suppress(ConfigError):  # such as a gain of direct
@@ -243,7 +243,7 @@ def test_any_changes_at_any_tick_make_no_step(plan, start):
 # ---- the same settings -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-classical"])
 def test_the_same_settings_keep_the_bits_however_often_they_come(drive, name):
     stepper = motioncue.bind(name)
     out = []
@@ -273,7 +273,7 @@ def test_an_algorithm_designed_anew_from_the_same_settings_keeps_the_bits(drive,
 
 def test_the_same_settings_during_a_fade_leave_it_as_it_is(drive):
     def designed(preset):
-        profile = motioncue.load_profile("ccd-dk-washout", FREE, f"cueing.preset={preset}")
+        profile = motioncue.load_profile("ccd-dk-classical", FREE, f"cueing.preset={preset}")
         return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030)
 
     sent = []
@@ -293,7 +293,7 @@ def test_the_same_settings_during_a_fade_leave_it_as_it_is(drive):
 
 
 def test_settings_are_in_force_three_ticks_after_they_are_taken():
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     old = stepper.profile
     stepper.retune("cueing.surge.gain=0.1")
     for _ in range(OVERLAP):
@@ -303,7 +303,7 @@ def test_settings_are_in_force_three_ticks_after_they_are_taken():
 
 
 def test_the_newest_of_several_counts_and_overrides_add_up():
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     for gain in (0.1, 0.2, 0.3):
         stepper.retune(f"cueing.surge.gain={gain}")
     stepper.retune({"cueing": {"sway": {"gain": 0.9}}, "supervisor.hold_s": 0.2})
@@ -315,7 +315,7 @@ def test_the_newest_of_several_counts_and_overrides_add_up():
 
 @pytest.mark.search
 def test_settings_that_no_step_uses_any_more_are_freed():
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
 
     def alive():
         gc.collect()
@@ -331,7 +331,7 @@ def test_settings_that_no_step_uses_any_more_are_freed():
 
 @pytest.mark.search
 def test_thousands_of_changes_leave_memory_as_it_is():
-    stepper = motioncue.bind("ccd-dk-washout", np.ones(1, MOTION_DTYPE))
+    stepper = motioncue.bind("ccd-dk-classical", np.ones(1, MOTION_DTYPE))
     keys = [f"cueing.surge.gain={0.1 + i / 100:.2f}" for i in range(50)]
 
     def change(times):
@@ -349,7 +349,7 @@ def test_thousands_of_changes_leave_memory_as_it_is():
 
 @pytest.mark.rt
 def test_threads_change_settings_while_another_steps(drive):
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     ended = threading.Event()
 
     def change(key):
@@ -399,17 +399,17 @@ def test_threads_change_settings_while_another_steps(drive):
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key_and_changes_nothing(drive, change, message):
-    stepper = motioncue.bind("ccd-dk-washout")
+    stepper = motioncue.bind("ccd-dk-classical")
     first = steps(stepper, drive[:100])
     with pytest.raises(ConfigError, match=message):
         stepper.retune(change)
     out = np.concatenate([first, steps(stepper, drive[100:300])])
-    assert out.tobytes() == motioncue.cue("ccd-dk-washout", drive[:300]).tobytes()
+    assert out.tobytes() == motioncue.cue("ccd-dk-classical", drive[:300]).tobytes()
 
 
 @pytest.mark.parametrize("change", ["limits.pitch.value_deg=1", {"limits": {"pitch": {"value_deg": 1}}}])
 def test_a_channel_that_was_not_bounded_is_given_bounds(change):
-    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-washout", "limits.pitch=none"))
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-classical", "limits.pitch=none"))
     stepper.retune(change)
     for _ in range(4):
         stepper.step()
@@ -417,9 +417,9 @@ def test_a_channel_that_was_not_bounded_is_given_bounds(change):
 
 
 def test_a_stepper_of_the_callers_rate_takes_profiles_of_any_rate(tmp_path):
-    stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
+    stepper = motioncue.bind("ccd-dk-classical", rate_hz=1000)
     file = tmp_path / "rig.toml"
-    text = motioncue.profile.profile.profile_text("ccd-dk-washout").replace('preset = "simona"', 'preset = "utias"')
+    text = motioncue.profile.profile.profile_text("ccd-dk-classical").replace('preset = "simona"', 'preset = "utias"')
     file.write_text(text, encoding="utf-8")
     stepper.retune(file)
     for _ in range(4):

@@ -320,7 +320,7 @@ for command in sys.argv[1:]:
         print("-" * 8, flush=True)
 """
 SHOWN = [
-    "--help = 0", "run --help = 0", "profiles = 0", "profiles show ccd-dk-washout = 0",
+    "--help = 0", "run --help = 0", "profiles = 0", "profiles show ccd-dk-classical = 0",
     "decode city-car-driving --hex 04000100 = 0", "demo --duration 1.5 = 0", "run --profile Größe→.toml = 2",
 ]  # fmt: skip
 

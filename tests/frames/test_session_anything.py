@@ -27,7 +27,7 @@ pytestmark = pytest.mark.search
 
 START = 1_000_000_000
 FRAME_INTERVAL = 1_000_000_000 // 60
-PROFILES = [motioncue.load_profile(name) for name in ("ccd-dk", "ccd-dk-washout")]
+PROFILES = [motioncue.load_profile(name) for name in ("ccd-dk", "ccd-dk-classical")]
 
 
 def chunked(draw, data):

@@ -363,7 +363,7 @@ def test_no_bad_line_makes_an_honest_drive_trip(seed, name, rate_hz, line):
 
 @pytest.mark.grid
 @pytest.mark.parametrize("rate_hz", [30, 60, 100])
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 @pytest.mark.parametrize("name", ["real", "hard", "tour"])
 def test_an_honest_drive_with_loss_and_gaps_holds_and_fades_but_never_faults(name, profile, rate_hz):
     rng = np.random.default_rng(rate_hz)
@@ -375,7 +375,7 @@ def test_an_honest_drive_with_loss_and_gaps_holds_and_fades_but_never_faults(nam
 
 
 @pytest.mark.parametrize("rate_hz", [30, 60, 100])
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_on_a_good_line_a_drive_runs_from_beginning_to_end(profile, rate_hz):
     # Jitter of a frame: nothing is ever overdue.
     rng = np.random.default_rng(rate_hz)

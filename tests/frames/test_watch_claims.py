@@ -214,14 +214,14 @@ def test_a_spike_does_not_reach_the_platform(system, what):
     assert set(ends) <= {"input_overdue", "input_lost"}  # after the last frame
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_an_acceleration_that_turns_round_every_frame_parks_and_moves_nothing(profile):
     pipeline = sent(profile, "city-car-driving", alternating("acceleration", 0, 79.0))
     assert pipeline.stats()["events"] == {"acceleration_contradicted": 1}
     assert np.abs(pipeline.emitter.trace["cue"]["surge"]).max() < 1e-3
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 def test_a_rate_at_a_still_attitude_parks_and_pitches_nobody(profile):
     pipeline = sent(profile, "city-car-driving", set_to("angular_velocity", 1, STAYS, 10.4))
     assert pipeline.stats()["events"] == {"rate_contradicted": 1}

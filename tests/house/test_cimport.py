@@ -64,7 +64,7 @@ def test_outside_washout_gives_the_bits_of_the_class(ticks, preset):
     motion = np.zeros(2000, dtype=MOTION_DTYPE)
     for name in MOTION_DTYPE.names:
         motion[name] = rng.normal(size=len(motion)) if MOTION_DTYPE[name].kind == "f" else np.arange(len(motion))
-    settings = parse_profile(profile_text("ccd-dk-washout"), overrides=[f"cueing.preset={preset}"]).cueing
+    settings = parse_profile(profile_text("ccd-dk-classical"), overrides=[f"cueing.preset={preset}"]).cueing
     cue = np.zeros(len(motion), dtype=CUE_DTYPE)
     ticks.washout(design(settings, RATE_HZ), motion, cue)
     assert cue.tobytes() == design(settings, RATE_HZ).process(motion).tobytes()

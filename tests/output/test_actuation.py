@@ -208,7 +208,7 @@ def test_channels_are_the_doubles_of_an_actuation_in_order():
 
 # --- Loops of one's own: the same stages ----------------------------------------------------------------------------
 
-BOUNDED = ("ccd-dk-washout", "output.limits.roll.value_deg=1", "output.limits.roll.rate_deg_s=2")
+BOUNDED = ("ccd-dk-classical", "output.limits.roll.value_deg=1", "output.limits.roll.rate_deg_s=2")
 
 
 def swaying(n):

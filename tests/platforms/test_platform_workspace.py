@@ -192,7 +192,7 @@ def test_a_platform_is_shown_though_its_algorithm_cannot_be_made_here(tmp_path, 
 
 @pytest.mark.search
 def test_the_command_says_how_an_algorithm_fits_and_its_advice_holds(tmp_path):
-    done = shown("hexapod-dim", "--profile", "ccd-dk-washout", "--json")
+    done = shown("hexapod-dim", "--profile", "ccd-dk-classical", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])["fit"]
     assert found["beyond"] > 0.1

@@ -14,7 +14,7 @@ from motioncue.engine.assembly import check, load_profile
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.profile.profile import builtin_profiles, overridden, parse_profile, profile_text, resolved_text
 
-WASHOUT = "ccd-dk-washout"
+WASHOUT = "ccd-dk-classical"
 # The published sets, in rad/s as their sources give them: gains, natural frequencies, extra break, order.
 SIMONA = {
     "surge": (0.6, 0.8, None, 2),
@@ -38,7 +38,7 @@ UTIAS = {
 
 
 def test_the_promised_profiles_are_built_in():
-    assert {"ccd-dk", "ccd-dk-washout"} <= set(builtin_profiles())
+    assert {"ccd-dk", "ccd-dk-classical"} <= set(builtin_profiles())
 
 
 @pytest.mark.parametrize("name", builtin_profiles())
@@ -342,9 +342,9 @@ def test_a_number_that_is_not_finite_is_found_inside_an_array():
 
 
 def test_overrides_are_texts_or_tables():
-    texts = load_profile("ccd-dk-washout", "output.rate_hz=250", "cueing.surge.gain=0.3")
-    assert load_profile("ccd-dk-washout", {"output": {"rate_hz": 250}, "cueing.surge.gain": 0.3}) == texts
-    assert load_profile("ccd-dk-washout", {"output.rate_hz": 250}, "cueing.surge.gain=0.3") == texts
+    texts = load_profile("ccd-dk-classical", "output.rate_hz=250", "cueing.surge.gain=0.3")
+    assert load_profile("ccd-dk-classical", {"output": {"rate_hz": 250}, "cueing.surge.gain": 0.3}) == texts
+    assert load_profile("ccd-dk-classical", {"output.rate_hz": 250}, "cueing.surge.gain=0.3") == texts
     assert (texts.output.rate_hz, texts.cueing.surge.gain) == (250, 0.3)
 
 
@@ -400,7 +400,7 @@ def test_what_is_nested_without_end_is_refused(text):
 
 @pytest.mark.parametrize("name", ["no-such-profile", "", ".", "a\0b", "x" * 5000, "/nowhere/rig.toml"])
 def test_a_name_that_is_neither_a_profile_nor_a_file_is_refused_with_the_built_in_ones(name):
-    with pytest.raises(ConfigError, match=r"built-in profiles are .*ccd-dk, ccd-dk-washout"):
+    with pytest.raises(ConfigError, match=r"built-in profiles are .*ccd-dk, ccd-dk-classical"):
         load_profile(name)
 
 

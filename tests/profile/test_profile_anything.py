@@ -17,7 +17,7 @@ from motioncue.profile.profile import parse_profile, profile_text
 
 pytestmark = pytest.mark.search
 
-WASHOUT = "ccd-dk-washout"
+WASHOUT = "ccd-dk-classical"
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 KEYS = st.sampled_from(
     [

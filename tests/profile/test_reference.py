@@ -46,5 +46,5 @@ def test_a_table_that_does_not_exist_is_refused():
 @pytest.mark.parametrize("name", [*builtin_profiles(), "platform"])
 def test_a_resolved_profile_is_the_profile(name):
     more = ["platform.preset=hexapod-cranks", "limits.yaw=none"] if name == "platform" else []
-    profile = load_profile("ccd-dk-washout" if name == "platform" else name, *more)
+    profile = load_profile("ccd-dk-classical" if name == "platform" else name, *more)
     assert parse_profile(resolved_text(profile), name=profile.name) == profile

@@ -209,7 +209,7 @@ def test_frames_out_of_order_or_none_are_refused(motion):
 # Replay: the engine's own ticks.
 
 
-@pytest.fixture(scope="module", params=["ccd-dk", "ccd-dk-washout"])
+@pytest.fixture(scope="module", params=["ccd-dk", "ccd-dk-classical"])
 def profile(request):
     return motioncue.load_profile(request.param)
 
@@ -309,6 +309,6 @@ def test_the_rate_of_the_profile_is_that_of_the_replay():
 
 @pytest.mark.parametrize("count", [2, 60])
 def test_a_short_recording_is_replayed_too(tmp_path, count):
-    trace = replay("ccd-dk-washout", write(tmp_path, *PACKAGES[:count]))
+    trace = replay("ccd-dk-classical", write(tmp_path, *PACKAGES[:count]))
     assert trace["motion"]["frame_time"].max() == pytest.approx((count - 1) / 60, rel=1e-6)
     assert trace["weight"][-1] == 0.0

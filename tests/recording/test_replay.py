@@ -68,7 +68,7 @@ def scripted(path, profile, drive="turns", seconds=4.0, seed=0):
     return read(path)
 
 
-PROFILES = ["ccd-dk", "ccd-dk-washout", "beamng-dk", "beamng-simulink-dk", "morai-dk", "vehicle-physics-pro-dk"]
+PROFILES = ["ccd-dk", "ccd-dk-classical", "beamng-dk", "beamng-simulink-dk", "morai-dk", "vehicle-physics-pro-dk"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -115,7 +115,7 @@ def test_other_settings_read_in_each_tick_the_packages_that_it_had(tmp_path):
 
 @pytest.mark.parametrize("most", [1, 7, 1000])
 def test_how_many_ticks_are_repeated_at_once_does_not_change_them(tmp_path, monkeypatch, most):
-    drive = scripted(tmp_path / "run.mcap", "ccd-dk-washout", seconds=1.0)
+    drive = scripted(tmp_path / "run.mcap", "ccd-dk-classical", seconds=1.0)
     monkeypatch.setattr(replaying, "MOST_TICKS", most)
     done = []
     replayed = repeat(drive, progress=lambda *numbers: done.append(numbers))
@@ -128,7 +128,7 @@ def test_how_many_ticks_are_repeated_at_once_does_not_change_them(tmp_path, monk
 @pytest.mark.parametrize("rows", [1, 100, 776, 777, 10_000])
 def test_a_changed_bit_is_found(tmp_path, monkeypatch, rows):
     monkeypatch.setattr(replaying, "ROWS", rows)
-    drive = scripted(tmp_path / "run.mcap", "ccd-dk-washout")
+    drive = scripted(tmp_path / "run.mcap", "ccd-dk-classical")
     changed = drive.ticks.copy()
     changed["cue"]["pitch"][777] = np.nextafter(changed["cue"]["pitch"][777], 1.0)
     difference = first_difference(drive.ticks, changed)
@@ -141,7 +141,7 @@ def test_a_changed_bit_is_found(tmp_path, monkeypatch, rows):
 def test_pieces_of_a_replay_are_the_whole_and_a_changed_bit_in_a_late_one_is_named(tmp_path, monkeypatch):
     """Rings as small as what they hold between two looks: half a second of ticks."""
     path = tmp_path / "run.mcap"
-    drive = scripted(path, "ccd-dk-washout")
+    drive = scripted(path, "ccd-dk-classical")
     monkeypatch.setattr(replaying, "MOST_TICKS", 100)
     monkeypatch.setattr(replaying, "RING_BYTES", 1 << 17)
     found = list(pieces(drive))
@@ -244,7 +244,7 @@ def test_the_command_replays_last_seconds_from_rest_and_does_not_verify_them(tmp
 @pytest.fixture
 def rolled(tmp_path):
     """Return the files of a run that was rolled over after each of its batches, and its ticks."""
-    whole = scripted(tmp_path / "run.mcap", "ccd-dk-washout")
+    whole = scripted(tmp_path / "run.mcap", "ccd-dk-classical")
     return rolls(whole, tmp_path, (0, 400, 800, len(whole.ticks))), whole
 
 
@@ -394,7 +394,7 @@ def test_a_profile_with_another_rate_is_refused(tmp_path):
 
 
 def test_the_command_says_what_other_settings_change_and_keeps_it(tmp_path):
-    scripted(tmp_path / "run.mcap", "ccd-dk-washout")
+    scripted(tmp_path / "run.mcap", "ccd-dk-classical")
 
     def replayed(*arguments):
         done = CliRunner().invoke(cli, ["replay", str(tmp_path / "run.mcap"), *map(str, arguments), "--json"])
@@ -421,7 +421,7 @@ def test_settings_of_the_recording_are_those_of_the_run(tmp_path):
 @pytest.mark.rt
 def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
     with Rig(tmp_path) as rig:
-        with rig.engine("ccd-dk-washout", record=tmp_path / "live.mcap") as engine:
+        with rig.engine("ccd-dk-classical", record=tmp_path / "live.mcap") as engine:
             simulator = play(rig.url, [(1 / 60, package) for package in read_packages(sample_recording())[:180]])
             eventually(lambda: engine.stats()["frames_received"] >= simulator.sent - 1)
             engine.hold()
@@ -437,7 +437,7 @@ def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
 
 
 def test_a_virtual_drive_is_kept_as_a_run_would_be(tmp_path):
-    ridden = ride("ccd-dk-washout", "trouble", rate_hz=30.0, record=tmp_path / "drive.mcap")
+    ridden = ride("ccd-dk-classical", "trouble", rate_hz=30.0, record=tmp_path / "drive.mcap")
     drive = read(tmp_path / "drive.mcap")
     assert bits(drive.ticks) == bits(ridden.ticks)
     assert len(drive.motion) == ridden.stats["frames_received"]

@@ -92,7 +92,7 @@ static motioncue_actuation held;
 static long allocations_of_join;
 static char refusal[200] = "untouched";
 static void *change(void *outcome) {
-    motioncue_stepper *own = api->create("ccd-dk-washout", 1000.0, NULL, 0);
+    motioncue_stepper *own = api->create("ccd-dk-classical", 1000.0, NULL, 0);
     motioncue_motion pull = {.surge = 1.0};
     for (int i = 0; i < 500; i++) {
         api->step(own, &pull, &joined[0]);

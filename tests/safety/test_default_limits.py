@@ -247,7 +247,7 @@ def test_implausible_motion_keeps_the_bounds_of_every_built_in_profile(system, n
 @pytest.mark.parametrize("name", PROFILES["city-car-driving"][:2])
 def test_flips_of_79_m_s2_are_94_a_packet_without_bounds_and_no_more_than_the_rate_with_them(name):
     packages = packages_for("city-car-driving", hostile("surge flips"))
-    gain = 0.6 if name == "ccd-dk-washout" else 1.0  # the preset's
+    gain = 0.6 if name == "ccd-dk-classical" else 1.0  # the preset's
     bounded, free = (
         played(unwatched(name, "source.bridge=hold", *limits), packages).emitter.trace["cue"]["surge"]
         for limits in ((), ("limits=none",))
@@ -258,8 +258,8 @@ def test_flips_of_79_m_s2_are_94_a_packet_without_bounds_and_no_more_than_the_ra
 
 def test_a_rate_without_an_attitude_does_not_wind_a_washout_up_beyond_its_bounds():
     packages = packages_for("city-car-driving", hostile("turns without turning", 20.0))
-    free = played(unwatched("ccd-dk-washout", "limits=none"), packages).emitter.trace["cue"]
-    cues = played(unwatched("ccd-dk-washout"), packages, tail_s=4.0).emitter.trace["cue"]
+    free = played(unwatched("ccd-dk-classical", "limits=none"), packages).emitter.trace["cue"]
+    cues = played(unwatched("ccd-dk-classical"), packages, tail_s=4.0).emitter.trace["cue"]
     assert np.degrees(np.abs(free["pitch"]).max()) > 150.0
     assert np.degrees(np.abs(cues["pitch"]).max()) <= 60.0
     assert not any(cues[name][-1] for name in MOVERS)  # and it comes back

@@ -202,11 +202,11 @@ class BoundedTrouble(Trouble):
 
 
 class WashoutTrouble(Trouble):
-    profile = "ccd-dk-washout"
+    profile = "ccd-dk-classical"
 
 
 class BoundedWashoutTrouble(Trouble):
-    profile = "ccd-dk-washout"
+    profile = "ccd-dk-classical"
     overrides = BOUNDED
 
 
@@ -312,7 +312,7 @@ def test_roll_and_pitch_of_the_body_never_step(bridge, plan, hold_s, fade_s):
 @settings(deadline=None, max_examples=100)
 @given(plan=st.lists(events, max_size=14), fade_s=st.sampled_from([0.3, 1.0]))
 def test_the_pose_of_the_washout_never_steps(plan, fade_s):
-    bench = troubled(plan, "ccd-dk-washout", 0.1, fade_s)
+    bench = troubled(plan, "ccd-dk-classical", 0.1, fade_s)
     trace = bench.trace
     dt, pace = 3_000_030e-9, 3_000_030e-9 / fade_s
     # The washout's own pose moves at its own rates: angles at the sum of its body rates (attitudes stay below 0.5 rad),
@@ -359,7 +359,7 @@ def test_a_car_that_moved_on_behind_repeated_frames_is_joined_like_a_gap():
     assert np.abs(np.diff(roll)).max() <= 15 / 8 * 3_000_030e-9 * 1.04 * 1.01
 
 
-@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-classical"])
 @pytest.mark.parametrize(("bridge", "apart"), [("hold", 0.0), ("predict", 1e-6)])  # times are whole nanoseconds
 def test_after_a_discontinuity_the_cue_is_that_of_a_fresh_start(profile, bridge, apart):
     # Filters start from rest at the first tick after neutral, without a trace of the motion before.

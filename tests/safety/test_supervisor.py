@@ -157,7 +157,7 @@ def parking(**options):
 
 def slow(seconds):
     """Return a rig with a slow washout that has had the large step for this time."""
-    return Rig(*SLOW, profile="ccd-dk-washout", fade_s=0.3).drive(seconds, LATE_LARGE)
+    return Rig(*SLOW, profile="ccd-dk-classical", fade_s=0.3).drive(seconds, LATE_LARGE)
 
 
 def faulted(**options):

@@ -50,7 +50,7 @@ ONSET = {
 
 
 def washout(preset, *overrides):
-    return load_profile("ccd-dk-washout", f"cueing.preset={preset}", *overrides)
+    return load_profile("ccd-dk-classical", f"cueing.preset={preset}", *overrides)
 
 
 @pytest.mark.grid

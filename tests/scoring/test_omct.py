@@ -19,7 +19,7 @@ SIX = ("hexapod-simona", "box-small")  # platforms that move along all six chann
 
 
 def washout(preset, *overrides):
-    return motioncue.load_profile("ccd-dk-washout", f"cueing.preset={preset}", *overrides)
+    return motioncue.load_profile("ccd-dk-classical", f"cueing.preset={preset}", *overrides)
 
 
 def gains(rows, test, level=None):

@@ -36,7 +36,7 @@ def folder(tmp_path, monkeypatch):
 def washout(**changes):
     """Return the default washout with keys of each axis changed."""
     overrides = [f"cueing.{axis}.{key}={value}" for axis in AXES for key, value in changes.items()]
-    return motioncue.load_profile("ccd-dk-washout", *overrides)
+    return motioncue.load_profile("ccd-dk-classical", *overrides)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_the_default_washout_is_worth_little_on_a_small_platform_and_more_on_a_l
 @pytest.mark.search
 def test_on_a_small_platform_utias_is_better_than_simona(sample):
     utias = motioncue.score(
-        motioncue.load_profile("ccd-dk-washout", "cueing.preset=utias"), sample, platform="box-small"
+        motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias"), sample, platform="box-small"
     )
     assert 30.0 < utias.score < 50.0  # the independent program: 38 to 40 on two other drives
 
@@ -115,7 +115,7 @@ def test_surge_is_turned_down_with_pitch_and_sway_with_roll(sample):
 
 @pytest.mark.parametrize("size", [1.0, 1.2])
 def test_a_pose_that_the_legs_reach_by_moving_channels_together_is_not_turned_down(size, sample):
-    profile = motioncue.load_profile("ccd-dk-washout", {"platform.preset": "hexapod-simona"})
+    profile = motioncue.load_profile("ccd-dk-classical", {"platform.preset": "hexapod-simona"})
     scene = Scene(profile, sample)
     asked = np.zeros((4000, 6))  # far forward and low: half as far again as the legs reach forward alone
     asked[:, [0, 2]] = size * np.outer(np.sin(np.linspace(0.0, np.pi, 4000)) ** 2, [1.6, -0.79])
@@ -166,7 +166,7 @@ def test_no_motion_is_one_that_the_platform_cannot_make_or_better_than_the_best(
 def test_the_parts_tell_a_platform_that_tilts_against_the_car():
     against = driven(10, pitch_rate=lambda t: np.radians(20.0) * np.cos(2.0 * t), surge=lambda t: 0.0 * t)
     against["pitch"] = np.radians(10.0) * np.sin(2.0 * against["time"] * 1e-9)
-    profile = motioncue.load_profile("ccd-dk-washout", "cueing.pitch.gain=-0.6", "cueing.surge.gain=0")
+    profile = motioncue.load_profile("ccd-dk-classical", "cueing.pitch.gain=-0.6", "cueing.surge.gain=0")
     found = motioncue.score(profile, against, platform="box-large")
     part = found.motions["fits"]
     assert part.correlation["pitch_rate"] < -0.6
@@ -245,7 +245,7 @@ def test_the_sum_of_force_and_tilt_counts_not_the_cue():
             }
         ],
     }
-    profile = motioncue.load_profile("ccd-dk-washout", "cueing.surge.gain=1", "cueing.surge.cutoff_hz=1")
+    profile = motioncue.load_profile("ccd-dk-classical", "cueing.surge.gain=1", "cueing.surge.cutoff_hz=1")
     traces = module.trace(profile, motion, platform=table)
     assert traces.poses["fits"][-1, 4] == pytest.approx(np.arcsin(0.5 / GRAVITY), rel=0.02)
     assert traces.score.stopped > 60.0
@@ -300,18 +300,18 @@ def test_frames_out_of_order_are_refused():
 
 def test_a_profile_without_a_platform_is_refused():
     with pytest.raises(ConfigError, match="platform: missing"):
-        motioncue.score("ccd-dk-washout", driven(10, surge=braking))
+        motioncue.score("ccd-dk-classical", driven(10, surge=braking))
     with pytest.raises(ConfigError, match=r"cueing.algorithm: found 'direct', whose cue is no pose"):
         motioncue.score("ccd-dk", driven(10, surge=braking), platform="box-small")
     with pytest.raises(ConfigError, match="platform: found 'boxx'"):
-        motioncue.score("ccd-dk-washout", driven(10, surge=braking), platform="boxx")
+        motioncue.score("ccd-dk-classical", driven(10, surge=braking), platform="boxx")
 
 
 @pytest.mark.parametrize("name", ["clarabel", "platformdirs", "scipy"])
 def test_a_missing_library_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ConfigError, match=rf'{name} is missing: pip install "motioncue\[score\]"'):
-        motioncue.score("ccd-dk-washout", driven(10, surge=braking), platform="box-small")
+        motioncue.score("ccd-dk-classical", driven(10, surge=braking), platform="box-small")
 
 
 @pytest.mark.search

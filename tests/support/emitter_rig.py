@@ -17,7 +17,7 @@ PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driv
 
 # Without bounds, to observe the cue before them.
 DIRECT = motioncue.load_profile("ccd-dk", "limits=none")
-WASHOUT = motioncue.load_profile("ccd-dk-washout", "limits=none")
+WASHOUT = motioncue.load_profile("ccd-dk-classical", "limits=none")
 
 
 class Rig:

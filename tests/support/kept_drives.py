@@ -40,7 +40,7 @@ HEXAPOD = (
 COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # so that much happens in a few seconds and a small file
 MAKINGS = {
     "city-car-driving": Making(
-        ("ccd-dk-washout",), 30.0, {"cueing.surge.gain": 0.3, "source.head_m": [0.4, -0.3, 0.6]}
+        ("ccd-dk-classical",), 30.0, {"cueing.surge.gain": 0.3, "source.head_m": [0.4, -0.3, 0.6]}
     ),
     "beamng": Making(("beamng-dk",), 14.5, {"limits.pitch_rate": "none", "source.head_m": [0.1, -0.4, 0.7]}),
     "beamng-simulink": Making(

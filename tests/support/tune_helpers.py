@@ -23,4 +23,4 @@ def driven(seconds=8.0, braking=-3.0):
 
 
 def profile(*overrides):
-    return motioncue.load_profile("ccd-dk-washout", SLOW, *overrides)
+    return motioncue.load_profile("ccd-dk-classical", SLOW, *overrides)

@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("gain", [0.2, 2.0])
 def test_settings_are_worth_what_they_score(platform, gain):
     table = motioncue.platform(platform).table
-    with_it = motioncue.load_profile("ccd-dk-washout", SLOW, UTIAS)
+    with_it = motioncue.load_profile("ccd-dk-classical", SLOW, UTIAS)
     found = Judge(_on(with_it, table), [driven()])({"cueing.surge.gain": gain, "cueing.sway.gain": gain})[0]
     changed = profile(UTIAS, f"cueing.surge.gain={gain}", f"cueing.sway.gain={gain}")
     expected = motioncue.score(changed, driven(), platform=table)
@@ -100,7 +100,7 @@ def test_tuning_finds_better_settings_within_the_bounds_and_says_what_they_are_w
     # Sensitivities: what `motioncue.score` says with one value changed.
     first = found.sensitivities[0]
     values = {key: value for key, (_, value) in found.changes.items()}
-    changed = motioncue.load_profile("ccd-dk-washout", SLOW, UTIAS, values, {first.key: first.smaller})
+    changed = motioncue.load_profile("ccd-dk-classical", SLOW, UTIAS, values, {first.key: first.smaller})
     seen = driven(), driven(6.0, braking=2.0)
     scores = [motioncue.score(changed, motion, platform="box-small").score for motion in seen]
     assert first.by_smaller == pytest.approx(np.mean(scores) - found.after, abs=1e-6)
@@ -240,26 +240,26 @@ def test_the_file_is_the_profile_with_other_values_and_its_comments(tmp_path):
 
 def test_a_built_in_profile_can_be_written_with_what_was_found(tmp_path):
     values = {"cueing.surge.cutoff_hz": 0.125, "cueing.preset": "utias"}
-    tuned = motioncue.load_profile("ccd-dk-washout", values)
-    path = tmp_path / "ccd-dk-washout.toml"
-    path.write_text(tuned_text(profile_text("ccd-dk-washout"), values, [], tuned))
+    tuned = motioncue.load_profile("ccd-dk-classical", values)
+    path = tmp_path / "ccd-dk-classical.toml"
+    path.write_text(tuned_text(profile_text("ccd-dk-classical"), values, [], tuned))
     assert motioncue.load_profile(path) == tuned
 
 
 def test_what_auto_gave_is_written_as_values_because_it_depends_on_others(tmp_path):
     changes = {"cueing.algorithm": "optimal", "cueing.preset": "auto", "platform.preset": "box-small"}
-    start, values = motioncue.load_profile("ccd-dk-washout", changes), {"cueing.surge.weight": 3.0}
+    start, values = motioncue.load_profile("ccd-dk-classical", changes), {"cueing.surge.weight": 3.0}
     tuned = msgspec.structs.replace(start, cueing=with_values(start.cueing, values))
-    assert motioncue.load_profile("ccd-dk-washout", changes, values).cueing != tuned.cueing  # other angles
+    assert motioncue.load_profile("ccd-dk-classical", changes, values).cueing != tuned.cueing  # other angles
     plain, written = written_out(tuned)
     assert plain.cueing == msgspec.structs.replace(tuned.cueing, preset=None)
     path = tmp_path / "mine.toml"
-    path.write_text(tuned_text(profile_text("ccd-dk-washout"), {**changes, **written}, [], plain))
+    path.write_text(tuned_text(profile_text("ccd-dk-classical"), {**changes, **written}, [], plain))
     assert motioncue.load_profile(path).cueing == plain.cueing
     assert motioncue.load_profile(path).platform == tuned.platform
 
 
 def test_values_that_would_not_come_back_are_not_written():
-    other = motioncue.load_profile("ccd-dk-washout", "cueing.surge.gain=0.9")
+    other = motioncue.load_profile("ccd-dk-classical", "cueing.surge.gain=0.9")
     with pytest.raises(ConfigError, match="--out: the values found cannot be put into this profile"):
-        tuned_text(profile_text("ccd-dk-washout"), {"cueing.sway.gain": 0.5}, [], other)
+        tuned_text(profile_text("ccd-dk-classical"), {"cueing.sway.gain": 0.5}, [], other)

@@ -46,7 +46,7 @@ def test_any_algorithm_is_tuned_saved_and_scores_what_is_said(name, tmp_path):
         overrides.append("cueing.preset=auto")  # which keeps the bounds; that of the built-in profile does not
     bounds = Bounds(1.0, 0.5, 0.5)
     found = tune(
-        motioncue.load_profile("ccd-dk-washout", *overrides),
+        motioncue.load_profile("ccd-dk-classical", *overrides),
         [driven()],
         parameters=SEARCHED[name],
         evaluations=10,
@@ -57,7 +57,7 @@ def test_any_algorithm_is_tuned_saved_and_scores_what_is_said(name, tmp_path):
     assert found.evaluations == 10
     values = {key: after for key, (_, after) in found.changes.items()}
     tuned, written = written_out(found.profile) if ALGORITHMS[name].auto else (found.profile, values)
-    text = tuned_text(profile_text("ccd-dk-washout"), dict(map(parsed, overrides)) | written, [], tuned)
+    text = tuned_text(profile_text("ccd-dk-classical"), dict(map(parsed, overrides)) | written, [], tuned)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     saved = motioncue.load_profile(tmp_path / "mine.toml")
     assert saved.cueing == tuned.cueing

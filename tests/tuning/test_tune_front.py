@@ -176,7 +176,7 @@ def test_points_are_worth_what_they_score(aim):
     assert front.points[-1].score == found.after
     assert front.points[-1].hold_out == found.hold_out_after
     for point in front.points:
-        own = motioncue.load_profile("ccd-dk-washout", "output.rate_hz=60", UTIAS, point.values)
+        own = motioncue.load_profile("ccd-dk-classical", "output.rate_hz=60", UTIAS, point.values)
         scores = [motioncue.score(own, motion, platform="box-small") for motion in drives.values()]
         assert point.score == pytest.approx(sum(each.score for each in scores) / 2, abs=1e-9)
         assert point.hold_out == pytest.approx(motioncue.score(own, other, platform="box-small").score, abs=1e-9)
@@ -254,7 +254,7 @@ def test_the_figure_shows_points_front_and_start():
     pyplot.close("all")
 
 
-COMMAND = ["tune", "ccd-dk-washout", "--drive", "brake", "--hold-out", "turns", "--platform", "box-small"]
+COMMAND = ["tune", "ccd-dk-classical", "--drive", "brake", "--hold-out", "turns", "--platform", "box-small"]
 COMMAND += ["--parameter", "surge", "--set", "output.rate_hz=60", "--set", UTIAS, "--evaluations", "25"]
 
 

@@ -324,7 +324,7 @@ def test_nearly_all_settings_that_a_search_asks_for_are_possible(name):
     # Of ten settings beside the algorithm's own, drawn as the search draws them; most are possible by chance alone only
     # if no values depend on each other.
     kind = ALGORITHMS[name]
-    cueing = motioncue.load_profile("ccd-dk-washout", f"cueing.algorithm={name}").cueing
+    cueing = motioncue.load_profile("ccd-dk-classical", f"cueing.algorithm={name}").cueing
     assert type(cueing) is kind
     possible = []
 

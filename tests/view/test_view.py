@@ -24,7 +24,7 @@ from motioncue.view.playback import Played
 from motioncue.view.server import FILES
 from motioncue.view.session import Judge, Operate, Set, parse_request
 
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 
 
 # ---- who may see it --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from motioncue.engine.engine import Engine
 from motioncue.profile.profile import profile_text
 from motioncue.view.editor import Doubtful, Editor
 
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 ROUND = itertools.count()
 
 

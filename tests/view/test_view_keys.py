@@ -61,7 +61,7 @@ def put(desk, key, value):
 
 
 def washout(*overrides):
-    return motioncue.load_profile("ccd-dk-washout", *overrides)
+    return motioncue.load_profile("ccd-dk-classical", *overrides)
 
 
 ALL = [
@@ -104,7 +104,7 @@ def test_every_table_that_retuning_takes_is_among_the_keys_of_the_page():
 
 def test_a_threshold_of_the_watch_is_set_undone_and_saved(tmp_path):
     pytest.importorskip("tomlkit")
-    desk = desk_of(washout(), profile_text("ccd-dk-washout"), tmp_path)
+    desk = desk_of(washout(), profile_text("ccd-dk-classical"), tmp_path)
     begin = desk.engine.requested
     assert put(desk, "watch.frozen_s", 2.5).watch.frozen_s == 2.5
     desk.save("mine.toml")
@@ -135,7 +135,7 @@ def test_the_bounds_of_one_of_two_outputs_are_set_switched_and_saved_with_the_co
 @pytest.mark.parametrize("text", [None, 'limits = "none"', '[limits]\nheave = "none"'])
 def test_bounds_of_a_channel_and_all_bounds_are_switched_and_saved(tmp_path, text):
     pytest.importorskip("tomlkit")
-    whole = re.sub(r"\[limits\][^\[]*", "", profile_text("ccd-dk-washout"))
+    whole = re.sub(r"\[limits\][^\[]*", "", profile_text("ccd-dk-classical"))
     whole = whole if text is None else f"{text}\n{whole}" if "=" in text.partition("\n")[0] else f"{whole}\n{text}\n"
     desk = desk_of(parse_profile(whole, scaled=gains_for), whole, tmp_path)
     begin = desk.engine.requested.limits

@@ -100,7 +100,7 @@ def chromium():
 
 def serve(minutes):
     """Drive an engine with the virtual car, and serve its page, until standard input ends."""
-    installation = Installation("ccd-dk-washout", "tour", overrides=["platform.preset=hexapod-simona"])
+    installation = Installation("ccd-dk-classical", "tour", overrides=["platform.preset=hexapod-simona"])
     installation._packages *= 1 + int(60.0 * minutes / TOUR_S)  # the same packages again, which takes no more memory
     with installation, Server(installation.engine, Address("127.0.0.1", 0)) as server:
         print(server.url, flush=True)

@@ -20,7 +20,7 @@ from motioncue.safety.supervisor import State
 from motioncue.view.playback import LEAST_S, MINUTE_S, Minute, Recent
 from motioncue.view.scorer import DIED, SILENCE_S, SILENT, TOO_SHORT, Request, Scorer, _started, judged
 
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 GAINS = [f"cueing.{axis}.gain=0.0" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")] + [
     f"cueing.tilt.{axis}_gain=0.0" for axis in ("surge", "sway")
 ]

@@ -60,7 +60,7 @@ def test_a_slow_link_is_told_how_slow_it_is(server):
 
 def test_an_endless_drive_begins_again_at_its_end():
     once = len(drive_packages("city-car-driving", "still", duration_s=0.5))
-    with Installation("ccd-dk-washout", "still", 0.5, endless=True) as installation:
+    with Installation("ccd-dk-classical", "still", 0.5, endless=True) as installation:
         assert installation.duration_s is None
         soon(lambda: installation.engine.stats()["frames_received"] > 2 * once)
 

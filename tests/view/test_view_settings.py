@@ -17,7 +17,7 @@ from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.profile.toml_edit import changed_text
 from motioncue.view.editor import Editor
 
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 ROUND = itertools.count()
 
 

@@ -49,7 +49,7 @@ def design(settings: Predictive, rate_hz: float, platform: Platform | None = Non
     rate_hz : float
         Ticks per second [Hz].
     platform : Platform, optional
-        What is planned for; without one, the workspace of the settings, and if it is empty, the small one.
+        What is planned for; without one, the workspace of the settings, and if it is empty, the medium one.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def _bounds(workspace: Workspace, platform: Platform | None) -> tuple[Bounds, Ge
         moved = np.abs(slopes).max(axis=0) > 0.0
     given = workspace
     if platform is None and given == Workspace():
-        given = msgspec.convert(PRESETS["small"]["workspace"], Workspace)
+        given = msgspec.convert(PRESETS["medium"]["workspace"], Workspace)
     for channel, name in enumerate(AXES):
         axis = getattr(given, name)
         if axis is not None and moved[channel]:

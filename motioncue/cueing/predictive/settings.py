@@ -112,7 +112,7 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
     bridge: ClassVar[str] = "linear"
     unsearched: ClassVar[tuple[str, ...]] = ("plan_rate_hz", "horizon_s")
     preset: str | None = None
-    """A workspace for who has no `[platform]`: small, medium or large; without either, small."""
+    """A workspace for who has no `[platform]`: small, medium or large; without either, medium."""
     workspace: Workspace = Workspace()
     plan_rate_hz: Annotated[float, msgspec.Meta(ge=10, le=200)] = 100.0
     """New plans per second [Hz]; rounded to a whole number of ticks."""

@@ -9,12 +9,11 @@ braking car offset 32 holds the deceleration.  Checked against captured 88-byte 
 |---|---|---|
 | MotionSim | ``BNG1`` at 0 | 88 or more; 60 to 87: the 60 that DK reads |
 | MotionSim with engine, suspension and wheels | ``BNG2`` at 0 | 176; the additional fields are not used |
-| MotionSim of a DK emitter | zeros at 0 | 60 to 88 |
+| MotionSim of a DK emitter | zeros at 0 | 60 to 1472, but not 92 or 96, which are OutGauge's |
 | OutGauge | ``beam`` at 4 | 96; 92 (no id); 20 or more (what DK reads) |
 | OutGauge of a DK emitter | zeros at 4 | 96; 92; 20 to 59 |
 
-A packet with a mark may be longer than its form, because DK reads by offset; a packet without a mark is identified by
-its size.
+A packet may be longer than its form, because DK reads by offset; a packet without a mark is identified by its size.
 """
 
 from collections.abc import Iterator
@@ -27,6 +26,8 @@ __all__ = ["FORMS", "GAUGES", "MOTION", "MOTION_2", "Form", "framed", "identify"
 
 DATAGRAM = 65_507
 """Largest size of a datagram [bytes]."""
+UNFRAGMENTED = 1472
+"""Largest datagram that an Ethernet carries in one piece [bytes]; without a mark, a longer one is something else."""
 
 # Limits: no road vehicle is faster and no crash is harder; a packet beyond them is broken.
 MOTION = Packet(
@@ -136,7 +137,7 @@ class Form(NamedTuple):
             return self.packet
         if size <= self.whole.size:
             return self.whole.cut(size)
-        return Packet(self.whole.name, size, self.whole.fields.values(), self.whole.constants)
+        return Packet(self.whole.name, size, self.whole.fields.values(), self.packet.constants)
 
 
 def _form(whole: Packet, size: int, kind: str, *, mark: bytes | None = None, largest: int = DATAGRAM) -> Form:
@@ -158,7 +159,7 @@ FORMS = (
     _form(GAUGES, 96, "gauges"),
     _form(GAUGES, 20, "gauges"),
     # Forms without a mark come last: they are not tried for a packet that has one.
-    _form(MOTION, 60, "short", mark=b"", largest=88),
+    *(_form(MOTION, size, "short", mark=b"", largest=most) for size, most in ((60, 91), (93, 95), (97, UNFRAGMENTED))),
     _form(GAUGES, 96, "gauges", mark=b"", largest=96),
     _form(GAUGES, 92, "gauges", mark=b"", largest=92),
     _form(GAUGES, 20, "gauges", mark=b"", largest=59),
@@ -244,6 +245,6 @@ def identify(data: bytes, system: str = "beamng") -> Packet:
             return form.layout(len(data))
     raise PacketError(
         f"{system}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are motion ('BNG1' or "
-        f"'BNG2' at offset 0 and 60 bytes or more, zeros and 60 to 88) and gauges ('beam' at offset 4 and 20 bytes or "
-        f"more, zeros and 96, 92 or 20 to 59)"
+        f"'BNG2' at offset 0 and 60 bytes or more, zeros and 60 to 1472 but not 92 or 96) and gauges ('beam' at offset "
+        f"4 and 20 bytes or more, zeros and 96, 92 or 20 to 59)"
     )

@@ -107,7 +107,7 @@ def test_mavlink_sends_a_heartbeat_every_second():
     assert every_s == 1.0
     packet = beat.packet
     for count, (state, status) in enumerate(zip(State, (3, 4, 4, 4, 4, 5), strict=False)):
-        body = bytes([9, 0, 0, count, 1, 30]) + bytes(3) + struct.pack("<IBBBBB", 0, 0, 8, 0, status, 3)
+        body = bytes([9, 0, 0, count, 1, 30]) + bytes(3) + struct.pack("<IBBBBB", 0, 105, 8, 0, status, 3)
         packet = beat.seal.sealed(packet, 0, state)
         assert packet == b"\xfd" + body + mavlink_crc(body + bytes([50])).to_bytes(2, "little")
 

@@ -55,7 +55,7 @@ def kind(data):
         return "gauges" if size >= 20 else None
     if front in (b"BNG1", b"BNG2"):
         return None
-    if front == bytes(4) and 60 <= size <= 88:
+    if front == bytes(4) and 60 <= size <= 1472 and size not in (92, 96):
         return "motion"
     return "gauges" if car == bytes(4) and (20 <= size <= 59 or size in (92, 96)) else None
 
@@ -177,14 +177,34 @@ def test_a_refusal_says_what_was_found_and_what_is_allowed():
 
 
 def test_without_a_mark_the_size_decides():
-    for size in range(200):
-        expected = "motion" if 60 <= size <= 88 else "gauges" if 20 <= size <= 59 or size in (92, 96) else None
+    for size in (*range(200), 1472, 1473):
+        expected = (
+            None
+            if size > 1472
+            else "gauges"
+            if 20 <= size <= 59 or size in (92, 96)
+            else "motion"
+            if size >= 60
+            else None
+        )
         assert agreed(bytes(size)) == expected
 
 
 def test_a_packet_that_bears_both_marks_is_motion_if_that_can_be_all_there():
     both = b"BNG1beam" + bytes(200)
     assert [agreed(both[:size]) for size in range(200)] == [None] * 20 + ["gauges"] * 40 + ["motion"] * 140
+
+
+@pytest.mark.parametrize("size", [60, 88])
+def test_dks_sample_in_c_sharp_has_surge_before_sway(size):
+    data = bytearray(88)
+    struct.pack_into("<3f", data, 28, 3.0, -8.0, 1.0)
+    if size == 88:
+        data[:4] = b"BNG1"
+    row = fed(beamng.intake(Options(acceleration_order="surge_sway")), bytes(data[:size]))
+    assert (row["surge"], row["sway"], row["heave"]) == (3.0, -8.0, 1.0)
+    row = fed(beamng.intake(Options()), bytes(data[:size]))
+    assert (row["surge"], row["sway"], row["heave"]) == (-8.0, 3.0, 1.0)
 
 
 @pytest.mark.parametrize("front", [b"BNG1", b"BNG2"])

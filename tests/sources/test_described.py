@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import re
+import struct
 from pathlib import Path
 
 import msgspec
@@ -412,6 +413,31 @@ def test_f1_takes_the_players_car_and_counts_what_is_not_used(name, size, cars, 
     other = bytes([0xE8, 0x07, 24, 1, 0, 1, 6]) + bytes(1345)
     intake.feed(other, START)
     assert intake.others == 1
+
+
+@pytest.mark.parametrize("name", ["f1-dk", "f1-2026-dk"])
+@pytest.mark.parametrize("kind", range(16))
+def test_f1s_packets_of_every_id_are_one_datagram_and_decoded(name, kind):
+    source = system_of(load_profile(name).source)
+    motion = source.table.size
+    data = bytearray(motion if kind == 0 else 45 if kind == 3 else 1352)  # the others' sizes change from year to year
+    data[:2], data[6] = (2026).to_bytes(2, "little"), kind
+    (found,) = source.framed(bytes(data))
+    assert found == data
+    assert source.identify(found).size == len(data)
+
+
+@pytest.mark.parametrize(("name", "form"), [("f1-dk", "<2f"), ("f1-2026-dk", "<2h")])
+def test_f1s_lateral_force_is_positive_to_the_left(name, form):
+    source = system_of(load_profile(name).source)
+    data = bytearray(next(iter(drive_packages(source, "still", duration_s=1 / 60))).package)
+    unit = 1.0 if form == "<2f" else 1000
+    struct.pack_into(form, data, 29 + 36, *(type(unit)(force * unit) for force in (-2, 1)))
+    intake = source.intake()
+    for number in range(2):
+        intake.feed(bytes(data), START + number)
+    motion = intake.newest()
+    assert (motion["sway"][0], motion["surge"][0]) == pytest.approx((2 * 9.80665, 9.80665))
 
 
 def test_forza_in_its_menus_is_counted_and_not_followed():

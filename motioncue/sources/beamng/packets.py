@@ -64,6 +64,8 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     rates: Literal["angles", "car", "derived"] = "angles"
     """Meaning of the angular velocity: rates of roll, pitch and yaw, rates about the car's axes, or ignored in favor
     of rates derived from the attitude."""
+    acceleration_order: Literal["sway_surge", "surge_sway"] = "sway_surge"
+    """What offsets 28 and 32 hold: sway and surge, as in BeamNG's packets, or as DK's sample in C# reads and sends."""
 
 
 def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
@@ -78,11 +80,17 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
     derivation : Derivation
         Source of the acceleration, and delay of derived quantities.
     """
-    takes = {
+    takes: dict[str, Sequence[Take]] = {
         "whole": _WHOLE if options.rates == "derived" else _WHOLE + _RATES,
         "short": _SHORT,
         "gauges": _GAUGES,
     }
+    if options.acceleration_order == "surge_sway":
+        swapped = {"surge": "sway", "sway": "surge"}
+        takes = {
+            kind: [take._replace(field=swapped.get(take.field, take.field)) for take in taken]
+            for kind, taken in takes.items()
+        }
     messages = [
         Message(form.packet, "part" if form.kind == "gauges" else "motion", takes[form.kind], largest=form.largest)
         for form in FORMS

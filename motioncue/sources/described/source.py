@@ -21,6 +21,7 @@ from motioncue.frames.stages import TelemetryStages
 from motioncue.sources.described.bytes import cipher_of, gather_of, heartbeat_of, refuse_always_paused, reply_of
 from motioncue.sources.described.channels import CHANNELS, KEY, checked
 from motioncue.sources.described.forms import axes_of, forms_of
+from motioncue.wire.motionsim import UNFRAGMENTED
 from motioncue.wire.packet import NATIVE, Derivation, Packet
 from motioncue.wire.source_description import SourceField, SourcePacket
 
@@ -247,6 +248,9 @@ class DescribedSource:
         start = 0
         sizes = sorted({size for form in self.forms for size in (form.packet.size,)}, reverse=True)
         even = [size for size in sizes if len(data) % size == 0 and self._all_fit(data, size)]
+        if not even and len(data) <= UNFRAGMENTED and self._is_other(data):
+            yield data  # a form that may be longer has no end of its own
+            return
         while start < len(data):
             here = [size for size in even[:1] or sizes if self._fits(data[start : start + size], size)]
             ends = (start + size for size in here)
@@ -260,6 +264,10 @@ class DescribedSource:
             end = start + here[0] if end is None else end
             yield data[start:end]
             start = end
+
+    def _is_other(self, data: bytes) -> bool:
+        form = next((form for form in self.forms if form.fits(self.plain(data))), None)
+        return form is not None and form.role == "other"
 
     def _all_fit(self, data: bytes, size: int) -> bool:
         return all(self._fits(data[start : start + size], size) for start in range(0, len(data), size))

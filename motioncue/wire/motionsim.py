@@ -20,14 +20,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from motioncue.errors import PacketError
-from motioncue.wire.packet import Field, Packet
+from motioncue.wire.packet import UNFRAGMENTED, Field, Packet
 
 __all__ = ["FORMS", "GAUGES", "MOTION", "MOTION_2", "Form", "framed", "identify"]
 
 DATAGRAM = 65_507
 """Largest size of a datagram [bytes]."""
-UNFRAGMENTED = 1472
-"""Largest datagram that an Ethernet carries in one piece [bytes]; without a mark, a longer one is something else."""
 
 # Limits: no road vehicle is faster and no crash is harder; a packet beyond them is broken.
 MOTION = Packet(

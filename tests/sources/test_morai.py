@@ -414,3 +414,16 @@ def test_the_status_without_a_header_gives_the_motion_of_the_one_with_it():
         assert intake.accepted == 1
         motions.append(intake.frame().tobytes())
     assert motions[0] == motions[1]
+
+
+def test_the_first_status_without_its_tail_gives_the_motion_of_the_one_with_it():
+    """121 bytes are what the document states: 11 of the header, 16 of lengths, 94 of data."""
+    data = status(1, position=(1.0, 2.0, 3.0), heading=90.0, velocity=(36.0, 0.0, 0.0), acceleration=(1.0, 2.0, 3.0))
+    assert (len(data), data[-2:]) == (123, b"\r\n")
+    whole, cut = (morai.intake(Options()) for _ in range(2))
+    for intake, packet in ((whole, data), (cut, data[:-2])):
+        intake.feed(packet, 0)
+    assert cut.accepted == 1
+    assert cut.newest().tobytes() == whole.newest().tobytes()
+    assert list(morai.framed(data[:-2] + data + data[:-2])) == [data[:-2], data, data[:-2]]
+    assert morai.identify(data[:-2]).size == 121

@@ -26,6 +26,7 @@ __all__ = [
     "MESSAGES",
     "MULTI_EGO_SETTING",
     "OBJECT_INFO",
+    "UNTAILED_STATUS",
 ]
 
 TAIL = b"\r\n"
@@ -127,6 +128,14 @@ EGO_VEHICLE_STATUS = (
     ),
 )
 """Versions 1 to 5."""
+
+UNTAILED_STATUS = Packet(
+    "ego_vehicle_status_untailed",
+    121,
+    [field for field in EGO_VEHICLE_STATUS[0].fields.values() if field.name != "tail"],
+    {name: value for name, value in EGO_VEHICLE_STATUS[0].constants.items() if name != "tail"},
+)
+"""Version 1 in the size that its document states, which is that of the sum of its parts less the tail."""
 
 HEADERLESS_STATUS = Packet(
     "vehicle_status_headerless",

@@ -26,7 +26,9 @@ arrives up to w J / 2 beside a steady line.  The filter s / (1 + s d), d its del
 error of the rate is never above w J / d, and up to w J / (3.5 d) in the mean square if arrivals are spread evenly: 14 %
 with MORAI's J of 20 ms and a delay of 40 ms, 7 % with 80 ms.  What all arrivals have in common is delay, not error.
 
-The status without a header (108 bytes) is read likewise; that its signs and axes are the same, nobody has proved.
+The status without a header (108 bytes) is read likewise; that its signs and axes are the same, nobody has proved.  So
+is version 1 without its tail (121 bytes), the size that its document states.  Two other sizes of that document add up
+to no layout and are refused: objects of 1472 bytes, and a camera_index of 2 bytes in a setting of 683.
 
 With ``imu = true`` acceleration and rates are the IMU's (x forward, y left, z up, gravity included, rad/s), at the
 place where that is mounted; the status stays the motion, and still gives attitude, position and velocity.  A status
@@ -51,6 +53,8 @@ from motioncue.sources.morai.messages import (
     HEADERLESS_STATUS,
     IMU,
     MESSAGES,
+    TAIL,
+    UNTAILED_STATUS,
 )
 from motioncue.wire.commands import composed
 from motioncue.wire.packet import NATIVE, Derivation, Message, Packet, Take, vector
@@ -158,8 +162,8 @@ def intake(
     """
     derived = options.rates == "derived" or options.imu
     messages = []
-    for packet in (*MESSAGES, *FEWER_OBJECTS, HEADERLESS_STATUS):
-        if packet in (*EGO_VEHICLE_STATUS, HEADERLESS_STATUS):
+    for packet in (*MESSAGES, *FEWER_OBJECTS, UNTAILED_STATUS, HEADERLESS_STATUS):
+        if packet in (*EGO_VEHICLE_STATUS, HEADERLESS_STATUS, UNTAILED_STATUS):
             if derived or "angular_velocity" in packet.fields:
                 messages.append(Message(packet, "motion", takes(packet, options)))
         elif packet in IMU and options.imu:
@@ -249,6 +253,8 @@ def framed(data: bytes) -> Iterator[bytes]:
             found = data[start : start + 16].hex(" ")
             raise PacketError(f"morai: found {found} at offset {start}, allowed is '#Name$' and the length of the data")
         size = len(header) + 1 + 16 + length + 2
+        if UNTAILED_STATUS.identifies(data[start:]) and data[start + size - 2 : start + size] != TAIL:
+            size = UNTAILED_STATUS.size
         if start + size > len(data):
             left = len(data) - start
             raise PacketError(f"morai: found {left} bytes at offset {start}, the packet has {size}")
@@ -279,7 +285,7 @@ def identify(data: bytes) -> Packet:
     for packet in near:
         if len(data) == packet.size and packet.identifies(data):
             return packet
-    for packet in FEWER_OBJECTS:
+    for packet in (*FEWER_OBJECTS, UNTAILED_STATUS):
         if len(data) == packet.size and packet.identifies(data):
             return packet
     if not near:

@@ -144,3 +144,20 @@ def test_automobilista_2s_other_packets_are_counted(kind, size):
     data[10] = kind
     intake.feed(bytes(data), 1_000_000)
     assert (intake.accepted, intake.others, intake.rejected) == (0, 1, {})
+
+
+def test_gran_turismo_7s_angular_velocity_is_right_handed_about_right_up_back():
+    """x right, y up, z back: + about x pitches up, + about y yaws left, + about z rolls left."""
+    source = sources.by_profile("gran-turismo-7-dk")
+    intake = source.intake()
+    for number in (1, 2):
+        data = bytearray(296)
+        data[:4] = b"0S7G"
+        struct.pack_into("<4f", data, 28, 0.0, 0.0, 0.0, 1.0)
+        struct.pack_into("<3f", data, 44, 0.2, 0.4, -0.1)
+        struct.pack_into("<i", data, 112, number)
+        data[142] = 1
+        intake.feed(source.plain(bytes(data)), number * 16_666_667)
+    motion = intake.newest()
+    assert {rate: motion[rate][0] for rate in RATES} == pytest.approx({rate: MOTION[rate] for rate in RATES})
+    assert intake.rejected == {}

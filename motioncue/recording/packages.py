@@ -419,7 +419,8 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> source
         return own
     for system in sources.having("intake"):
         packages = _filling(opened, system, pick)
-        if packages:
+        is_certain = getattr(sources.system(system), "is_certain", bool)
+        if any(map(is_certain, packages)):
             sizes[system] = sum(map(len, packages))
     for system in () if sizes else sources.described_profiles():
         packages = _filling(opened, system, pick)
@@ -463,7 +464,9 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
         before = intake.published
         intake.feed(package, START_NS + taken * TYPICAL_NS)
         taken += intake.published > before
-        followed += intake.published > before and not intake.frozen and package != last
+        moved = intake.published > before and not intake.frozen and package != last
+        # Numbers that are not used, too, have to be as the packet's description says.
+        followed += moved and source.is_plausible(source.plain(package))
         last = package
     breaks = sum(intake.discontinuities.values())
     return taken >= SURE and 2 * followed > min(len(packages), LOOKED_AT) and 2 * breaks < taken

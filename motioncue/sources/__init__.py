@@ -1,7 +1,8 @@
 """The systems that motioncue supports: one module, one row here; profiles describe others.
 
 A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
-`framed` and `identify`, which split recordings and name packets.  A simulator that takes commands has them in
+`framed` and `identify`, which split recordings and name packets, and, where a packet may fit without being known by its
+bytes, `is_certain`.  A simulator that takes commands has them in
 `COMMANDS`, by name; if they are numbered, `COUNTER` names the field that counts.
 
 The platform and the source `custom` are described by their profile.  Wherever a source's name is taken, a profile that

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from motioncue.errors import PacketError
 from motioncue.wire.packet import UNFRAGMENTED, Field, Packet
 
-__all__ = ["FORMS", "GAUGES", "MOTION", "MOTION_2", "Form", "framed", "identify"]
+__all__ = ["FORMS", "GAUGES", "MOTION", "MOTION_2", "Form", "framed", "identify", "is_certain"]
 
 DATAGRAM = 65_507
 """Largest size of a datagram [bytes]."""
@@ -246,3 +246,14 @@ def identify(data: bytes, system: str = "beamng") -> Packet:
         f"'BNG2' at offset 0 and 60 bytes or more, zeros and 60 to 1472 but not 92 or 96) and gauges ('beam' at offset "
         f"4 and 20 bytes or more, zeros and 96, 92 or 20 to 59)"
     )
+
+
+def is_certain(data: bytes) -> bool:
+    """Say whether a datagram is known by its bytes alone: by a mark, or by a size that DK's emitters use.
+
+    Parameters
+    ----------
+    data : bytes
+        A datagram that `identify` has named.
+    """
+    return bool(_marks(data)) or len(data) <= MOTION.size or len(data) in _SIZES[b"beam"]

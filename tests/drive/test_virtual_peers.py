@@ -340,8 +340,7 @@ def test_dks_own_short_packets_and_missing_magic_are_accepted(listener, size):
 
 
 def test_a_listener_counts_and_drops_everything_else(listener):
-    good = {*range(20, 89), 92, 96}  # without a magic; DK reads by offset
-    rejected = [size for size in range(120) if size not in good]
+    rejected = [*range(20), *range(1473, 1500)]  # without a magic; DK reads by offset, whatever follows
     for size in rejected:
         listener.take(bytes(size), 0)
     for magic in (b"BNG3", b"XXXX", b"bng1"):

@@ -18,10 +18,10 @@ import msgspec
 from motioncue.frames.body import BodyStage
 from motioncue.frames.intake import Intake
 from motioncue.frames.stages import TelemetryStages
-from motioncue.wire.motionsim import FORMS, GAUGES, MOTION, MOTION_2, framed, identify
+from motioncue.wire.motionsim import FORMS, GAUGES, MOTION, MOTION_2, framed, identify, is_certain
 from motioncue.wire.packet import NATIVE, Derivation, Message, Take
 
-__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "intake"]
+__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "intake", "is_certain"]
 
 SCHEMES = ("udp",)
 """Transports that the simulator uses."""

@@ -72,7 +72,7 @@ class DescribedSource:
         refuse_always_paused(table)
         self._reply = reply_of(table)
         self._heartbeat = heartbeat_of(table)
-        self.gather = gather_of(table, self._plausible)
+        self.gather = gather_of(table, self.is_plausible)
         self.SCHEMES = ("udp",) if self.gather is None else ("memory",)
         self._cipher = cipher_of(table, [form.packet.size for form in self.forms])
         if len(self.forms) > MESSAGES:
@@ -203,8 +203,14 @@ class DescribedSource:
             gather=self.gather,
         )
 
-    def _plausible(self, data: bytes) -> bool:
-        """Say whether a packet is one of the motion and every number in it, used or not, is within its limit."""
+    def is_plausible(self, data: bytes) -> bool:
+        """Say whether a packet is one of the motion and every number in it, used or not, is within its limit.
+
+        Parameters
+        ----------
+        data : bytes
+            A packet, deciphered.
+        """
         form = next((form for form in self.forms if form.fits(data)), None)
         if form is None or form.role != "motion":
             return False

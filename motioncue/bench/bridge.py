@@ -55,13 +55,7 @@ class Worth(NamedTuple):
 
 
 def car(name: str) -> Truth:
-    """Return the virtual car on a scripted drive, which can be evaluated at any time.
-
-    Parameters
-    ----------
-    name : str
-        A key of `motioncue.drive.car.DRIVES`.
-    """
+    """Return the virtual car on a scripted drive, which can be evaluated at any time."""
 
     def truth(time: Array) -> npt.NDArray[np.void]:
         states = states_at(name, time)
@@ -82,13 +76,7 @@ def car(name: str) -> Truth:
 
 
 def recorded(below_hz: float = 30.0) -> Truth:
-    """Return the package's real drive, as the band-limited signal that its frames sample.
-
-    Parameters
-    ----------
-    below_hz : float
-        Cutoff (half the amplitude) [Hz]; 30 Hz keeps all of it.
-    """
+    """Return the package's real drive, as the band-limited signal that its frames sample."""
     frames = read_motion(sample_recording())
     rate_hz = 60.0
     cut = below_hz / (0.5 * rate_hz)
@@ -112,13 +100,7 @@ def recorded(below_hz: float = 30.0) -> Truth:
 
 
 def sine(frequency_hz: float) -> Truth:
-    """Return a sine in surge, speed, and pitch with its rate; all other channels are zero.
-
-    Parameters
-    ----------
-    frequency_hz : float
-        Frequency of the sine [Hz].
-    """
+    """Return a sine in surge, speed, and pitch with its rate; all other channels are zero."""
     omega = 2.0 * math.pi * frequency_hz
 
     def truth(time: Array) -> npt.NDArray[np.void]:
@@ -135,21 +117,7 @@ def sine(frequency_hz: float) -> Truth:
 def arrivals(truth: Truth, rate_hz: float, duration_s: float, rng: np.random.Generator) -> npt.NDArray[np.void]:
     """Return a simulator's frames as they arrive: unevenly spaced, late by `LATE_US`, some lost.
 
-    Parameters
-    ----------
-    truth : callable
-        Returns the motion, MOTION_DTYPE, at times [s]; both of shape (n,).
-    rate_hz : float
-        Frames per second [Hz].
-    duration_s : float
-        Duration [s].
-    rng : numpy.random.Generator
-        Source of the random delays.
-
-    Returns
-    -------
-    ndarray of MOTION_DTYPE, shape (n,)
-        `time` is the arrival; `frame_time` counts from the first frame.
+    Units: `truth` [s].
     """
     count = int(duration_s * rate_hz)
     taken = (np.arange(count) + 1.0 + rng.uniform(-UNEVEN, UNEVEN, count)) / rate_hz
@@ -163,24 +131,7 @@ def arrivals(truth: Truth, rate_hz: float, duration_s: float, rng: np.random.Gen
 
 
 def evaluate(truth: Truth, rate_hz: float, duration_s: float = 58.0, seed: int = 1) -> dict[str, dict[str, Worth]]:
-    """Return the quality of every kind of bridge for every channel that moves.
-
-    Parameters
-    ----------
-    truth : callable
-        As `arrivals`.
-    rate_hz : float
-        Frames per second [Hz].
-    duration_s : float
-        Duration [s]; above 4.
-    seed : int
-        Seed of the arrivals; all kinds get the same frames.
-
-    Returns
-    -------
-    dict of str to dict of str to Worth
-        By kind of bridge and channel.
-    """
+    """Return the quality of every kind of bridge for every channel that moves."""
     frames = arrivals(truth, rate_hz, duration_s, np.random.default_rng(seed))
     ticks = np.arange(round(2e9 / rate_hz) + 100_000_000, round((duration_s - 0.2) * 1e9), PERIOD_NS)
     true = truth(np.asarray(ticks * 1e-9, dtype=np.float64))

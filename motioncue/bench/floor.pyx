@@ -19,30 +19,7 @@ cdef extern from "motioncue/bench/arrival.h" nogil:
 
 
 def pace(Clock clock not None, int64_t period_ns, int64_t ticks, sock, int port, const uint8_t[::1] packet not None):
-    """Repeatedly sleep to a deadline, read the clock and send; return the lateness of each packet.
-
-    Parameters
-    ----------
-    clock : Clock
-        Clock of the grid.
-    period_ns : int
-        Period of the grid [ns].
-    ticks : int
-        Number of ticks.
-    sock : socket.socket
-        Datagram socket.
-    port : int
-        Port of this machine to send to.
-    packet : bytes
-        Bytes to send.
-
-    Returns
-    -------
-    late : ndarray of int64, shape (ticks,)
-        Time from the deadline to just before sending [ns].
-    index : ndarray of int64, shape (ticks,)
-        Index of the deadline, from 0; missed deadlines are skipped, as in the emitter.
-    """
+    """Repeatedly sleep to a deadline, read the clock and send; return the lateness of each packet."""
     cdef char address[ADDRESS_BYTES]
     cdef int size = packed_address(address, ("127.0.0.1", port, 0))
     cdef Time time = clock.calls
@@ -69,22 +46,7 @@ def pace(Clock clock not None, int64_t period_ns, int64_t ticks, sock, int port,
 
 
 def receive(Clock clock not None, sock, int64_t room):
-    """Receive until a datagram of one byte comes; return the times of reception [ns].
-
-    Parameters
-    ----------
-    clock : Clock
-        Gives the times.
-    sock : socket.socket
-        Datagram socket, bound and blocking.
-    room : int
-        Largest number of datagrams.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Clock readings as soon as the thread had each datagram.
-    """
+    """Receive until a datagram of one byte comes; return the times of reception [ns]."""
     cdef uint8_t[LARGEST] buffer
     cdef Time time = clock.calls
     cdef mc_fd fd = sock.fileno()
@@ -101,30 +63,7 @@ def receive(Clock clock not None, sock, int64_t room):
 
 
 def send(Clock clock not None, int64_t interval_ns, const uint8_t[:, ::1] packets not None, sock, int port, receiver):
-    """Send packets one by one; return the times of sending and of arrival.
-
-    Parameters
-    ----------
-    clock : Clock
-        Clock to send by.
-    interval_ns : int
-        Time between packets [ns].
-    packets : ndarray of uint8, shape (n, size)
-        Packets to send.
-    sock : socket.socket
-        Socket to send from.
-    port : int
-        Port of this machine to send to.
-    receiver : socket.socket
-        Socket that receives there, in any thread.
-
-    Returns
-    -------
-    sent : ndarray of int64, shape (n,)
-        Clock readings just before sending [ns].
-    arrived : ndarray of int64, shape (n,)
-        The system's stamps [ns], read after half of the interval; 0 if it gives none.
-    """
+    """Send packets one by one; return the times of sending and of arrival [ns]."""
     cdef char address[ADDRESS_BYTES]
     cdef int size = packed_address(address, ("127.0.0.1", port, 0))
     cdef Time time = clock.calls

@@ -58,27 +58,7 @@ Progress = Callable[[float, str], None]
 
 
 def measure(profile: Profile, plan: Plan = FULL, progress: Progress = lambda share, what: None) -> dict[str, Any]:
-    """Measure this machine, idle and under a load of its own.
-
-    Parameters
-    ----------
-    profile : Profile
-        Supplies the cueing to run, and in its output the requests to the system.
-    plan : Plan
-        Extent of the measurement.
-    progress : callable
-        Called with the progress.
-
-    Returns
-    -------
-    dict
-        The object that ``motioncue bench --json`` prints.
-
-    Raises
-    ------
-    EndpointError
-        If this machine does not receive what it sends to itself.
-    """
+    """Measure this machine, idle and under a load of its own."""
     check_loopback()
     output, began = profile.outputs[0], time.monotonic()
     pacing: list[dict[str, Any]] = []

@@ -46,13 +46,7 @@ APART: dict[str, Any] = {
 
 @contextmanager
 def burning(processes: int | None = None) -> Iterator[None]:
-    """Keep processors and the interpreter busy while a block runs.
-
-    Parameters
-    ----------
-    processes : int, optional
-        Number of processes; one per processor if not given.
-    """
+    """Keep processors and the interpreter busy while a block runs."""
     count = processes if processes is not None else len(available_processors())
     done = threading.Event()
 
@@ -92,19 +86,7 @@ HISTOGRAM_US = 20_000
 
 
 def cyclictest(period_ns: int, ticks: int, *, real_time: bool, keep_awake: bool) -> dict[str, Any] | None:
-    """Return quantiles of the lateness that cyclictest measures [us]; None if it does not run here.
-
-    Parameters
-    ----------
-    period_ns : int
-        Time between wake-ups [ns].
-    ticks : int
-        Number of wake-ups.
-    real_time : bool
-        Run under SCHED_FIFO, as the emitter does if that is granted.
-    keep_awake : bool
-        Keep the processors awake, as cyclictest does by itself if it may.
-    """
+    """Return quantiles of the lateness that cyclictest measures [us]; None if it does not run here."""
     program = shutil.which("cyclictest")
     if program is None:
         return None
@@ -214,19 +196,7 @@ def spin_ns(output: Output) -> int:
 
 
 def run_block(loop: Loop, output: Output, period_ns: int, ticks: int) -> Block:
-    """Run a loop in a thread of its own, prepared as in the engine.
-
-    Parameters
-    ----------
-    loop : Loop
-        The loop to run.
-    output : Output
-        The output with the requests to the system.
-    period_ns : int
-        Period of the grid [ns].
-    ticks : int
-        Ticks to keep; a few more are run before.
-    """
+    """Run a loop in a thread of its own, prepared as in the engine."""
     found: list[Block] = []
     refused: list[BaseException] = []
 

@@ -28,14 +28,7 @@ DECADES_X, DECADES_Y = (0, 4), (-5, 0)  # 1 us to 10 ms; one tick in 100,000 to 
 
 
 def check_report(path: Path) -> None:
-    """Refuse a file to which no report can be written.
-
-    Raises
-    ------
-    ConfigError
-        If the name does not end in ``.html`` or ``.png``, the library for pictures is missing, or the file cannot be
-        written.
-    """
+    """Refuse a file to which no report can be written."""
     if path.suffix not in (".html", ".png"):
         raise ConfigError(f"--report: found {str(path)!r}, allowed are names that end in .html or .png")
     if not path.absolute().parent.is_dir() or path.is_dir():
@@ -45,13 +38,7 @@ def check_report(path: Path) -> None:
 
 
 def write_report(result: Mapping[str, Any], path: Path) -> None:
-    """Write the result of `measure` to a file.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be written.
-    """
+    """Write the result of `measure` to a file."""
     try:
         if path.suffix == ".png":
             _picture(result, path)

@@ -28,13 +28,7 @@ def bearable(row: Mapping[str, Any]) -> bool:
 
 
 def verdict(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the grade of one rate, and its reason.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Results at one rate: `rate_hz`, `load`, and those of the emitter and the bare loop; the idle one first.
-    """
+    """Return the grade of one rate, and its reason."""
     if all(map(punctual, rows)):
         grade = GRADES[0]
     elif punctual(rows[0]):

@@ -252,18 +252,6 @@ cdef double latency_s(BridgeState* b):
 cdef class Bridge:
     """Interpolation between the frames of one drive.
 
-    Parameters
-    ----------
-    kind : {"hold", "linear", "predict"}
-        Kind of line; see the declarations of `motioncue.bridge.bridge` and ``docs/bridge.md``.
-    fade_s : float
-        Duration of the platform's fade [s]; a long gap is joined about as fast.
-
-    Raises
-    ------
-    ConfigError
-        If the kind does not exist or the duration is not positive.
-
     Notes
     -----
     Real time: a tick does not allocate, needs no GIL and cannot fail.
@@ -286,24 +274,7 @@ cdef class Bridge:
     def process(self, const Motion[::1] frames not None, const int64_t[::1] ticks not None, Motion[::1] out=None):
         """Return the motion at every tick of a drive, starting afresh.
 
-        Parameters
-        ----------
-        frames : ndarray of MOTION_DTYPE, shape (n,)
-            In order of `time`, their arrival [ns].
-        ticks : ndarray of int64, shape (m,)
-            Deadlines [ns], in order; a tick reads the newest frame that has arrived.
-        out : ndarray of MOTION_DTYPE, shape (m,), optional
-            Filled and returned; allocated if not given.
-
-        Returns
-        -------
-        ndarray of MOTION_DTYPE, shape (m,)
-            Times are the newest frame's; all zero before the first frame.
-
-        Raises
-        ------
-        ValueError
-            If `out` and `ticks` differ in length.
+        Units: `frames` [ns], `ticks` [ns].
         """
         result = np.zeros(ticks.shape[0], dtype=MOTION_DTYPE) if out is None else np.asarray(out)
         cdef Motion[::1] motion = result

@@ -130,21 +130,7 @@ def advise(
     acceleration: str,
     findings: Sequence[Finding],
 ) -> Advice:
-    """Return the changes to advise.
-
-    Parameters
-    ----------
-    findings_of : callable
-        Takes options, the source of the acceleration and the largest number of frames; returns findings.
-    module : module
-        The source's module.
-    now : Options
-        The profile's options.
-    acceleration : str
-        The profile's ``source.acceleration``.
-    findings : sequence of Finding
-        The findings with these options.
-    """
+    """Return the changes to advise."""
     values = {**choices(module, now, acceleration), SOURCE: ("native", "from_velocity")}
     base = {**{name: getattr(now, name) for name in values if name != SOURCE}, SOURCE: acceleration}
     trials = _Trials(findings_of, now, acceleration)

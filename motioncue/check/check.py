@@ -47,21 +47,7 @@ GROWN = 3.0  # growth of reported durations that shows that they are times
 def judge_clocks(own: Array | None, arrival: Array | None, drive: Drive) -> tuple[Finding, Array | None]:
     """Judge the simulator's clock.
 
-    Parameters
-    ----------
-    own : ndarray, optional
-        The simulator's time of each frame [s], if it reports one.
-    arrival : ndarray, optional
-        Arrival of each frame [s], if known.
-    drive : Drive
-        The frames' contents; their time is not used.
-
-    Returns
-    -------
-    finding : Finding
-        About `own`, or about `arrival` if there is no own time.
-    time : ndarray or None
-        Times by which to examine the drive; None if no clock is right.
+    Units: `own` [s], `arrival` [s].
     """
     clock = arrival if own is None else own
     if clock is None:
@@ -210,32 +196,7 @@ def check(
     watch: Watch | None = None,
     rate_hz: float | None = None,
 ) -> Report:
-    """Examine the packages of a source.
-
-    Parameters
-    ----------
-    system : str
-        The source's name.
-    packages : sequence of bytes
-        The packages in order of arrival.
-    times_s : sequence of float, optional
-        Arrival times [s]; the packages' own times are used if not given.
-    options : mapping, optional
-        As ``source.options`` of a profile.
-    acceleration : {"native", "from_velocity"}
-        As ``source.acceleration`` of a profile.
-    watch : Watch, optional
-        As ``[watch]`` of a profile; its defaults if not given.
-    rate_hz : float, optional
-        Frames per second [Hz], needed if neither `times_s` nor the packages give times.
-
-    Raises
-    ------
-    ConfigError
-        If the source does not exist.
-    PacketError
-        If no reading gives two frames, or there are no times.
-    """
+    """Examine the packages of a source."""
     module = sources.source(system)
     now = msgspec.convert(dict(options or {}), module.Options)
     source = _Source(module, packages, times_s, rate_hz, watch or Watch())

@@ -53,15 +53,7 @@ class Track(NamedTuple):
     place: Array  # (n, 3) north, east, down [m]
 
     def velocity(self, w: Windows, late_s: float = 0.0) -> Array:
-        """Return the mean velocity in each window [m/s]; NaN outside the run of frames.
-
-        Parameters
-        ----------
-        w : Windows
-            Windows of the drive.
-        late_s : float
-            How much earlier than each window to look [s].
-        """
+        """Return the mean velocity in each window [m/s]; NaN outside the run of frames."""
         edges = np.stack([w.start, w.start + w.span]) - late_s
         moved = [np.diff(np.interp(edges, self.time, axis), axis=0)[0] for axis in self.place.T]
         inside = (edges[0] >= w.earliest - 1e-9) & (edges[1] <= w.latest + 1e-9)
@@ -145,19 +137,7 @@ def gained(drive: Drive, w: Windows, values: Array) -> Array:
 def changes(w: Windows, velocity: Array, slip: Array) -> tuple[Array, Array]:
     """Return the change of velocity from each window to the next, along the nose and to its right [m/s].
 
-    Parameters
-    ----------
-    w : Windows
-        n windows.
-    velocity : ndarray, shape (n, 3)
-        Mean velocity in each window.
-    slip : ndarray, shape (n,)
-        Angle of the nose to the right of the course in each window [rad].
-
-    Returns
-    -------
-    ahead, right : ndarray, shape (n - 1,)
-        NaN at low speed, or if the course turns by more than 86 degrees between windows.
+    Units: `slip` [rad].
     """
     speed = np.linalg.norm(velocity, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -254,13 +234,7 @@ def open_(name: str, evidence: str, maneuver: str = "") -> Finding:
 
 
 def compare(r: Relation) -> Finding:
-    """Compare a channel with its expected values, in the windows where these are known.
-
-    Parameters
-    ----------
-    r : Relation
-        The channel and its expected values.
-    """
+    """Compare a channel with its expected values, in the windows where these are known."""
     x, y = _known(r.expected(0.0), r.found)
     strong = int((np.abs(x) > r.least).sum())
     far = int((np.abs(y - x) > r.far * r.least).sum())
@@ -361,13 +335,7 @@ def _instead(r: Relation) -> str:
 
 
 def delay(r: Relation) -> float:
-    """Return the channel's delay [s], negative if early, if that explains it better; else 0.
-
-    Parameters
-    ----------
-    r : Relation
-        The channel and its expected values.
-    """
+    """Return the channel's delay [s], negative if early, if that explains it better; else 0."""
     if not r.late_s:
         return 0.0
     x, y = _known(r.expected(0.0), r.found)

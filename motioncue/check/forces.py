@@ -206,17 +206,7 @@ def _forward_for_sure(drive: Drive, w: Windows) -> Mask:
 
 
 def in_car(sway: Finding, surge: Finding, yaw_rate: Finding, *, rates_are_independent: bool) -> Finding:
-    """Return the answer about sway of a car whose track is unknown, with what is to blame if it is wrong.
-
-    Parameters
-    ----------
-    sway, surge : Finding
-        Answers of that car.
-    yaw_rate : Finding
-        Whether the yaw rate agrees with the attitude.
-    rates_are_independent : bool
-        Whether the rates are reported.
-    """
+    """Return the answer about sway of a car whose track is unknown, with what is to blame if it is wrong."""
     if sway.verdict != "wrong":
         return sway
     if yaw_rate.verdict == "wrong":

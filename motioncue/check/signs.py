@@ -73,13 +73,7 @@ STEERING = "drive forward at more than 3 m/s and turn by 30 degrees or more"
 
 
 def examine(drive: Drive) -> list[Finding]:
-    """Return a finding for each question, including those that the drive has not answered.
-
-    Parameters
-    ----------
-    drive : Drive
-        At least two frames.
-    """
+    """Return a finding for each question, including those that the drive has not answered."""
     w = windows_of(drive)
     forward, down = axes(drive.motion)
     place = _place(drive, w)

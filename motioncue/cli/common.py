@@ -67,11 +67,6 @@ PATIENCE_S = 1.0  # for the remaining texts at the end
 class Unblocked:
     """Writes to a stream in a thread of its own; has the methods that `logging` and rich call.
 
-    Parameters
-    ----------
-    stream : text stream
-        For example ``sys.stderr``; it is not closed.
-
     Attributes
     ----------
     dropped : int
@@ -113,18 +108,7 @@ class Unblocked:
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        """Queue a text; if there is no room, drop and count it.
-
-        Parameters
-        ----------
-        text : str
-            The text.
-
-        Returns
-        -------
-        int
-            Its length.
-        """
+        """Queue a text; if there is no room, drop and count it."""
         with self._changed:
             if len(self._texts) < ROOM:
                 self._texts.append(text)
@@ -138,18 +122,7 @@ class Unblocked:
         """Do nothing, because queued texts are written anyway."""
 
     def close(self, patience_s: float = PATIENCE_S) -> bool:
-        """Write the remaining texts, as far as the reader takes them in time.
-
-        Parameters
-        ----------
-        patience_s : float
-            Longest wait for the reader [s].
-
-        Returns
-        -------
-        bool
-            Whether everything was written.
-        """
+        """Write the remaining texts, as far as the reader takes them in time."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -241,15 +214,7 @@ packet_option = click.option(
 
 
 def described(system: str, packet: str | None) -> Any:
-    """Return what splits and identifies packets: a system's module, or the description of custom ones.
-
-    Parameters
-    ----------
-    system : str
-        Name of a system, or "custom".
-    packet : str or None
-        The option ``--packet``.
-    """
+    """Return what splits and identifies packets: a system's module, or the description of custom ones."""
     if system != "custom":
         if packet is not None:
             raise click.UsageError(f"--packet is for custom, {system} has its own packets")
@@ -320,19 +285,7 @@ view_option = click.option(
 
 @contextmanager
 def shown_by(view: "Address | None", engine: "Watched", profile: str | None, *, plays: bool = False) -> Iterator[str]:
-    """Serve the page that ``--view`` requests, and yield its address; empty without one.
-
-    Parameters
-    ----------
-    view : Address or None
-        The option.
-    engine : Watched
-        A running engine, or a recording that plays.
-    profile : str or None
-        Name or file of its profile; without one, a profile is saved with every value.
-    plays : bool
-        Whether it is a recording.
-    """
+    """Serve the page that ``--view`` requests, and yield its address; empty without one."""
     if view is None:
         yield ""
         return
@@ -422,20 +375,7 @@ report_option = click.option(
 
 
 def write_report(path: str, draw: Callable[[], str]) -> None:
-    """Write a page for ``--report``.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    draw : callable
-        Returns the page; needs matplotlib.
-
-    Raises
-    ------
-    ConfigError
-        If matplotlib is missing or the file cannot be written.
-    """
+    """Write a page for ``--report``."""
     os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
     try:
         page = draw()
@@ -484,13 +424,7 @@ def echo(text: str, indent: int = 0) -> None:
 
 @contextmanager
 def progress(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a terminal's stderr, and yield the function that moves it: done, total.
-
-    Parameters
-    ----------
-    text : str
-        What is going on.
-    """
+    """Show a bar on a terminal's stderr, and yield the function that moves it: done, total."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -513,15 +447,7 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
-    """Send motioncue's log to stderr and yield its newest lines; logging never waits for a reader.
-
-    Parameters
-    ----------
-    live : bool
-        Whether a view owns the terminal: if stderr is a terminal too, it gets the lines when the view has ended.
-    level : int
-        Lowest level to log.
-    """
+    """Send motioncue's log to stderr and yield its newest lines; logging never waits for a reader."""
     lines: deque[str] = deque(maxlen=200)
     handlers: list[logging.Handler] = [_Kept(lines)]
     error = None if sys.stderr is None else Unblocked(sys.stderr)

@@ -73,15 +73,7 @@ def platforms() -> dict[str, str]:
 
 
 def written(simulator: str, platform: str, file: str = "rig.toml") -> str:
-    """Return a commented profile.
-
-    Parameters
-    ----------
-    simulator, platform : str
-        Keys of `simulators` and `platforms`.
-    file : str
-        Its name, for the commands in its first lines.
-    """
+    """Return a commented profile."""
     head = f"""\
 description = "{simulator} to {platform}"
 

@@ -38,13 +38,7 @@ class Decoder:
         self._said = False  # whether it has been reported as Esc
 
     def feed(self, text: str) -> str:
-        """Return the keys in what came since the last look, as lowercase letters; Esc is ``"\\x1b"``.
-
-        Parameters
-        ----------
-        text : str
-            Empty if nothing came.
-        """
+        """Return the keys in what came since the last look, as lowercase letters; Esc is ``"\\x1b"``."""
         if not text:
             keys = ESC if self._begun and not self._said else ""
             self._said = bool(self._begun)
@@ -187,25 +181,12 @@ CLOSE, LOGOFF, SHUTDOWN = 2, 5, 6
 
 
 def event_name(run: str, word: str) -> str:
-    """Return the name of the event that requests an operation from a run.
-
-    Parameters
-    ----------
-    run : str
-        Name of the run.
-    word : str
-        The operation.
-    """
+    """Return the name of the event that requests an operation from a run."""
     return f"motioncue-{run}-{word}"
 
 
 class Closing:
     """Reports that the console window closes or the user logs off, and delays the end: a context manager.
-
-    Parameters
-    ----------
-    note : callable
-        Called in a thread of the system.
 
     Notes
     -----
@@ -219,13 +200,7 @@ class Closing:
         self._handler: Any = None
 
     def handle(self, event: int) -> bool:
-        """Handle a console event; return whether it was one that ends the process.
-
-        Parameters
-        ----------
-        event : int
-            Number of the event.
-        """
+        """Handle a console event; return whether it was one that ends the process."""
         if event not in (CLOSE, LOGOFF, SHUTDOWN):
             return False
         self._note()
@@ -251,13 +226,7 @@ class Closing:
 
 
 class Events:
-    """Events by which other programs of the same user request operations from a run: a context manager.
-
-    Parameters
-    ----------
-    names : mapping of str to str
-        Event name of each operation.
-    """
+    """Events by which other programs of the same user request operations from a run: a context manager."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
@@ -307,13 +276,7 @@ KEPT = 16  # requests kept until they are read
 
 
 def operation(system: str) -> str:
-    """Return the help text on operating and ending a run without a keyboard.
-
-    Parameters
-    ----------
-    system : str
-        As in ``sys.platform``.
-    """
+    """Return the help text on operating and ending a run without a keyboard."""
     if system == "win32":
         return (
             "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
@@ -335,12 +298,6 @@ def operation(system: str) -> str:
 
 class Interrupts:
     """Counts signals that request the end, and keeps other requests, while entered.
-
-    Parameters
-    ----------
-    operator : str
-        Name of a run that an operator may control by signals, or on Windows by events with this name; empty: not
-        controlled.
 
     Attributes
     ----------

@@ -46,13 +46,6 @@ class Follower:
     A file counts as saved when two successive looks find the same new contents.  So a half-written file does not count,
     and a file that an editor has put in place of the old one does.
 
-    Parameters
-    ----------
-    path : Path
-        The file; its present contents are in use already.
-    apply : callable
-        Uses the file's contents; if it raises a MotioncueError, that is logged as the reason why nothing changed.
-
     Attributes
     ----------
     refused : str

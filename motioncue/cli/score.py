@@ -52,16 +52,7 @@ def drive_options(command: Decorated) -> Decorated:
 def drive_of(name: str, system: str | None, rate: float | None, option: str = "--drive") -> npt.NDArray[np.void]:
     """Return the frames of a drive: a recording's, the sample's or a virtual one's.
 
-    Parameters
-    ----------
-    name : str
-        A file, or the name of a drive.
-    system : str or None
-        The option ``--system``.
-    rate : float or None
-        The option ``--rate`` [Hz].
-    option : str
-        What the name was given as, for messages.
+    Units: `rate` [Hz].
     """
     if name in COURSES and not Path(name).exists():
         return drive_motion(name)

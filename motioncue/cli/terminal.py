@@ -98,21 +98,7 @@ def glyphs_for(encoding: str | None, *, colors: bool) -> Glyphs:
 
 
 def bar(value: float, scale: float, width: int, color: str, glyphs: Glyphs) -> Text:
-    """Return a bar that grows from the center: right if positive, left if negative.
-
-    Parameters
-    ----------
-    value : float
-        The value; nothing is drawn if it is not finite.
-    scale : float
-        The value at the end of the bar, in the same unit; > 0; larger values are cut off.
-    width : int
-        Number of cells; an odd number includes a cell for the center, an even one leaves its last cell empty.
-    color : str
-        Color of the bar.
-    glyphs : Glyphs
-        Characters to draw with.
-    """
+    """Return a bar that grows from the center: right if positive, left if negative."""
     side = max(0, (width - 1) // 2)
     share = min(abs(value) / scale, 1.0) * side if math.isfinite(value) else 0.0
     smooth = glyphs is SMOOTH
@@ -159,19 +145,7 @@ class Line(NamedTuple):
 
 
 def plot(lines: Sequence[Line], scale: float, width: int, height: int, glyphs: Glyphs) -> list[Text]:
-    """Return the rows of a chart over time: the newest values at the right, zero in the middle.
-
-    Parameters
-    ----------
-    lines : sequence of Line
-        The lines; a later one covers an earlier one.
-    scale : float
-        The value at the upper edge, in the unit of the lines; > 0; larger values are drawn at the edge.
-    width, height : int
-        Number of cells.
-    glyphs : Glyphs
-        Characters to draw with; with dots, a cell is two values wide.
-    """
+    """Return the rows of a chart over time: the newest values at the right, zero in the middle."""
     zero = Style(color=CENTER)
     rows: list[list[Cell]] = [[(" ", zero)] * width for _ in range(height)]
     rows[height // 2] = [(glyphs.zero[height % 2 == 0], zero)] * width
@@ -527,13 +501,7 @@ class Rate:
 
 
 class History:
-    """The past values from which traces are drawn.
-
-    Parameters
-    ----------
-    series : sequence of (str, str)
-        Role ("car", "felt" or "cue") and label of each series.
-    """
+    """The past values from which traces are drawn."""
 
     def __init__(self, series: Sequence[tuple[str, str]]) -> None:
         self._series = series

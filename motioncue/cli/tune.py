@@ -197,21 +197,7 @@ def _text(
     values: Mapping[str, float],
     remarks: Sequence[str],
 ) -> str:
-    """Return a profile's text with what --set changed and with values found.
-
-    Parameters
-    ----------
-    text : str
-        Of the profile before.
-    changed : mapping
-        By --set, by key.
-    tuned : Profile
-        The profile of the search.
-    values : mapping
-        What was found, by key.
-    remarks : sequence of str
-        Comments for its beginning.
-    """
+    """Return a profile's text with what --set changed and with values found."""
     tuned = msgspec.structs.replace(tuned, cueing=with_values(tuned.cueing, values))
     if getattr(tuned.cueing, "preset", None) != "auto":
         return tuned_text(text, {**changed, **values}, remarks, tuned)

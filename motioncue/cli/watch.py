@@ -38,15 +38,7 @@ TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 
 def travel_of(tick: npt.NDArray[np.void], built: Built | None) -> list[tuple[str, str]]:
-    """Return how far each actuator is from neutral, as a share of its travel there; without a platform, displacements.
-
-    Parameters
-    ----------
-    tick : ndarray of TICK_DTYPE, shape (1,)
-        A tick.
-    built : Built or None
-        The platform.
-    """
+    """Return how far each actuator is from neutral, as a share of its travel; without a platform, displacements."""
     if built is None:
         names = ("surge", "sway", "heave")
         return [(name, f"{tick['cue'][f'{name}_displacement'][0]:+.3f} m") for name in names]
@@ -54,25 +46,7 @@ def travel_of(tick: npt.NDArray[np.void], built: Built | None) -> list[tuple[str
 
 
 class EngineView:
-    """Makes views of an engine.
-
-    Parameters
-    ----------
-    engine : Engine
-        A running engine.
-    title : str
-        Title of the view.
-    total_s : float or None
-        Planned duration of the run [s].
-    messages : sequence of str
-        Log lines, of which the newest are shown.
-    address : str, optional
-        Where the page is, if one is served.
-    refused : callable, optional
-        Returns why a saved profile is not used; an empty text if it is.
-    cue : callable, optional
-        Returns the cue as the platform received it, and the number of packets it received; by default the engine's own.
-    """
+    """Makes views of an engine."""
 
     def __init__(
         self,
@@ -97,19 +71,7 @@ class EngineView:
         self._in, self._out = Rate(), Rate()
 
     def __call__(self, elapsed_s: float, *, operator: str = "engage", keys: bool = False, chosen: str = "") -> View:
-        """Return the current view.
-
-        Parameters
-        ----------
-        elapsed_s : float
-            Time since the beginning [s].
-        operator : str
-            The operation requested last: "engage", "hold", "park" or "quit".
-        keys : bool
-            Whether the operator has a keyboard.
-        chosen : str
-            The key that waits for Enter.
-        """
+        """Return the current view."""
         tick, stats = self._engine.newest(), self._engine.stats()
         cue, packets = self._cue() if self._cue else (values_of(tick["cue"]), stats["packets_sent"])
         weight = float(tick["weight"][0])
@@ -194,12 +156,7 @@ class Operator:
     def asked(self, keys: str, now: float) -> list[str]:
         """Return the operations that keys request, oldest first.
 
-        Parameters
-        ----------
-        keys : str
-            As `Keys.pressed` returns them.
-        now : float
-            Time [s].
+        Units: `now` [s].
         """
         asked = []
         if now - self._at >= WAITS_S:
@@ -222,26 +179,7 @@ class Operator:
 def watch(
     engine: Engine, view: Callable[..., View], screen: Screen, interrupts: Interrupts, duration_s: float | None
 ) -> float:
-    """Carry out the operator's requests until the end is requested or time is up, then fade to neutral.
-
-    Parameters
-    ----------
-    engine : Engine
-        A running engine; still open afterwards, at rest or nearly so.
-    view : callable
-        Returns the view to show; takes the arguments of `EngineView`.
-    screen : Screen
-        Where to show it.
-    interrupts : Interrupts
-        Must be entered.
-    duration_s : float or None
-        The whole time, fade included [s]; None: until a signal or key requests the end.
-
-    Returns
-    -------
-    float
-        How long it took in all [s].
-    """
+    """Carry out the operator's requests until the end is requested or time is up, then fade to neutral."""
     with Keys() as keys:
         return _watch(engine, view, screen, interrupts, keys, duration_s)
 

@@ -7,15 +7,7 @@ __all__ = ["card"]
 
 
 def card(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return HTML of a title and of rows of a name and a text.
-
-    Parameters
-    ----------
-    title : str
-        The first line.
-    rows : iterable of tuple of str
-        Name and text; a row without a text is left out.
-    """
+    """Return HTML of a title and of rows of a name and a text."""
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
         for name, text in rows

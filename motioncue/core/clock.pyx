@@ -31,15 +31,7 @@ cdef dict granted(const mc_attempts* tried):
 
 
 def prepare_thread(core=None, lock_memory=False):
-    """Ask the system for precise wake-ups of the calling thread; return what was granted, by name.
-
-    Parameters
-    ----------
-    core : int, optional
-        Processor to keep the thread on.
-    lock_memory : bool
-        Keep the memory that the process has now from being paged out, until the process ends.
-    """
+    """Ask the system for precise wake-ups of the calling thread; return what was granted, by name."""
     cdef mc_attempts tried
     memset(&tried, 0, sizeof(tried))
     mc_prepare_thread(-1 if core is None else core, lock_memory, &tried)
@@ -47,13 +39,7 @@ def prepare_thread(core=None, lock_memory=False):
 
 
 def prepare_receiver():
-    """Ask the system to wake the calling thread soon, but below the priority of the emitter.
-
-    Returns
-    -------
-    dict of str to bool
-        Whether each request was granted, by name.
-    """
+    """Ask the system to wake the calling thread soon, but below the priority of the emitter."""
     cdef mc_attempts tried
     memset(&tried, 0, sizeof(tried))
     mc_prepare_receiver(&tried)
@@ -120,11 +106,6 @@ cdef int64_t monotonic_now(void* memory) noexcept nogil:
 cdef class MonotonicClock(Clock):
     """The machine's monotonic clock; sleeps to absolute deadlines.
 
-    Parameters
-    ----------
-    spin_ns : int
-        How long before a deadline to stop sleeping and poll the time instead [ns]; at least 5 us.
-
     Notes
     -----
     Linux: clock_nanosleep with an absolute time.  Windows: QueryPerformanceCounter and a waitable timer, high
@@ -163,16 +144,7 @@ cdef void fake_sleep_until(void* memory, int64_t deadline) noexcept nogil:
 cdef class FakeClock(Clock):
     """A clock that jumps to the deadline it is asked to wait for, so that tests take no time.
 
-    Parameters
-    ----------
-    time_ns : int
-        Initial time [ns].
-    wake_ns : int
-        How late each sleep returns [ns].
-    stalls : sequence of int
-        Extra lateness of the first, second, … sleep [ns]; 0 after the last.
-    lead_ns : int
-        How long before a deadline a tick starts [ns], as with the machine's clock.
+    Units: `stalls` [ns].
     """
 
     def __cinit__(self, int64_t time_ns=1_000_000_000, int64_t wake_ns=0, stalls=(), int64_t lead_ns=0):
@@ -192,9 +164,6 @@ cdef class FakeClock(Clock):
     def advance(self, int64_t ns):
         """Let time pass.
 
-        Parameters
-        ----------
-        ns : int
-            By how much [ns].
+        Units: `ns` [ns].
         """
         self.fake.now += ns

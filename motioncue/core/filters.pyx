@@ -49,18 +49,11 @@ cdef SecondOrder held_section(double c1, double c0, double dt) noexcept nogil:
 def held_response(double damping, double stiffness, double dt):
     """Return velocity and displacement a tick after a unit of acceleration has begun to act.
 
-    Parameters
-    ----------
-    damping : float
-        Damping over mass c1 [1/s].
-    stiffness : float
-        Stiffness over mass c0 [1/s^2].
-    dt : float
-        The tick [s].
-
     Notes
     -----
     The solution of x'' = 1 - c1 x' - c0 x from rest, at dt.
+
+    Units: `damping` [1/s], `stiffness` [1/s^2], `dt` [s].
     """
     cdef SecondOrder c = held_section(damping, stiffness, dt)
     return c.k, c.m
@@ -98,32 +91,14 @@ cdef SecondOrder first_order_as_second(double omega, double dt, bint hold=False)
 cdef class HighPass:
     """High-pass filter of first to third order with its first two integrals.
 
-    Parameters
-    ----------
-    order : int
-        1: s/(s+w), 2: s^2/(s^2+2 z w s+w^2), 3: order 2 times s/(s+w_b).
-    omega : float
-        Break frequency or natural frequency w [rad/s]; must be > 0.
-    zeta : float
-        Damping ratio z; must be > 0 for orders 2 and 3.
-    omega_b : float
-        Break frequency w_b of the third-order section [rad/s]; must be > 0 for order 3.
-    dt : float
-        Tick [s]; must be > 0, and every frequency below half the tick rate.
-    hold : bool
-        Make the filter discrete as if its input were held from one tick to the next, not by the bilinear transform.
-
-    Raises
-    ------
-    ConfigError
-        If a parameter is out of range.
-
     Notes
     -----
     Bilinear transform, prewarped at `omega` (and `omega_b`).  The first step after `reset` starts from rest at that
     tick: for a step input present from the first sample, the output equals the continuous step response at the tick
     times to second order in `dt`.  With `hold` sections of order 1 and 2 have exactly the continuous step response at the
     ticks.  Real time: `step` does not allocate and cannot fail.
+
+    Units: `omega` [rad/s], `omega_b` [rad/s], `dt` [s].
     """
 
     cdef FirstOrder _outer
@@ -158,18 +133,7 @@ cdef class HighPass:
         self._primed = False
 
     def step(self, double u):
-        """Do one tick: return the filtered value and its first and second integrals.
-
-        Parameters
-        ----------
-        u : float
-            The input [any unit].
-
-        Returns
-        -------
-        tuple of 3 floats
-            In the unit of `u`, that times s, and that times s^2.
-        """
+        """Do one tick: return the filtered value and its first and second integrals."""
         cdef double y
         if self._hold:
             y = high_pass_1(&self._outer, &self._s, u)

@@ -46,14 +46,7 @@ cdef class Algorithm:
         return {}
 
     def continues(self, Algorithm other not None):
-        """Say whether this algorithm can continue from the state of another one.
-
-        Parameters
-        ----------
-        other : Algorithm
-            The algorithm it would replace.  If their states mean the same, a change of settings keeps the state;
-            otherwise this algorithm starts from rest.
-        """
+        """Say whether this algorithm can continue from the state of another one."""
         return continues(&self.calls, &other.calls)
 
     def reset(self):
@@ -62,18 +55,6 @@ cdef class Algorithm:
 
     def step(self, const Motion[::1] motion not None, Cue[::1] cue not None):
         """Do one tick.
-
-        Parameters
-        ----------
-        motion : ndarray of MOTION_DTYPE, shape (1,)
-            What the vehicle does.
-        cue : ndarray of CUE_DTYPE, shape (1,)
-            Filled with what the platform is asked to do; its time is set to the motion's.
-
-        Raises
-        ------
-        ValueError
-            If a shape is not (1,).
 
         Notes
         -----
@@ -93,25 +74,6 @@ cdef class Algorithm:
 
     def process(self, const Motion[::1] motion not None, out=None, ahead=None):
         """Do one tick per row, bit-identical to as many calls of `step`.
-
-        Parameters
-        ----------
-        motion : ndarray of MOTION_DTYPE, shape (n,)
-            What the vehicle does at each tick.
-        out : ndarray of CUE_DTYPE, shape (n,), optional
-            Filled and returned; allocated if not given.
-        ahead : ndarray of MOTION_DTYPE, shape (n, 7), optional
-            What is known at each tick of what the car will do `motioncue.AHEAD_S` later; rows with NaN are not known.
-
-        Returns
-        -------
-        ndarray of CUE_DTYPE, shape (n,)
-            Their times are the motion's.
-
-        Raises
-        ------
-        ValueError
-            If `out` or `ahead` has another length, or `out` shares memory with `motion`.
 
         Notes
         -----
@@ -228,28 +190,11 @@ cdef Machine chosen_machine():
 
 
 def machines():
-    """Return the kinds of machine whose loops this processor can run, the best first.
-
-    Returns
-    -------
-    list of str
-        From "avx512" (8 lanes), "avx2" (4) and "any" (2, or 1 if the compiler has no vectors).
-    """
+    """Return the kinds of machine whose loops this processor can run, the best first."""
     return [supported[i].name.decode() for i in range(count)]
 
 
 def choose_machine(str name):
-    """Choose the loops for algorithms and rigs that are made from now on; all kinds give the same bits.
-
-    Parameters
-    ----------
-    name : str
-        One of `machines`; the first one is the default.
-
-    Raises
-    ------
-    ValueError
-        If this processor cannot run that kind.
-    """
+    """Choose the loops for algorithms and rigs that are made from now on; all kinds give the same bits."""
     global choice
     choice = machines().index(name)

@@ -54,16 +54,5 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
 
     @staticmethod
     def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
-        """Return the tables of the preset ``auto`` for a platform.
-
-        Parameters
-        ----------
-        room : mapping of str to Room
-            What the platform has along each channel of the pose alone.
-
-        Returns
-        -------
-        mapping or None
-            None: gains and cutoff frequencies of the tables in `moves` are to be found by trying.
-        """
+        """Return the tables of the preset ``auto`` for a platform."""
         return None

@@ -29,18 +29,7 @@ PLACE_DTYPE = np.dtype([("kind", "i8"), ("size", "i8"), ("time", "i8"), ("place"
 
 
 def record_places(const unsigned char[::1] data not None):
-    """Return the heads of the records in a ring's output, and where their payloads begin.
-
-    Parameters
-    ----------
-    data : bytes-like
-        Whole records.
-
-    Returns
-    -------
-    ndarray of PLACE_DTYPE, shape (n,)
-        In the order of the output.
-    """
+    """Return the heads of the records in a ring's output, and where their payloads begin."""
     cdef int64_t end = data.shape[0], at = 0, n = 0
     cdef int64_t[:, ::1] rows
     cdef RingHead head
@@ -63,20 +52,12 @@ def record_places(const unsigned char[::1] data not None):
 cdef class RecordRing:
     """Records from a thread that never waits to another one that takes them when it can.
 
-    Parameters
-    ----------
-    room : int
-        Memory for records, each of which takes 16 bytes beside its payload [bytes]; at least 64.
-
-    Raises
-    ------
-    MemoryError
-        If there is not enough memory.
-
     Notes
     -----
     Every page of memory is touched when the ring is made, so that no tick waits for one.
     Real time: writing does not allocate, needs no GIL and cannot fail; records that do not fit are counted in `lost`.
+
+    Units: `room` [bytes].
     """
 
     def __cinit__(self, int64_t room):
@@ -92,14 +73,7 @@ cdef class RecordRing:
     def write(self, int kind, int64_t time, const unsigned char[::1] data not None):
         """Write a record from Python; return whether there was room for it.
 
-        Parameters
-        ----------
-        kind : int
-            Type of the payload.
-        time : int
-            When it happened [ns].
-        data : bytes-like
-            The payload.
+        Units: `time` [ns].
         """
         cdef int64_t size = data.shape[0]
         return ring_write(&self.ring, kind, time, &data[0] if size else <const unsigned char*>b"", size)
@@ -155,20 +129,7 @@ cdef int64_t quantile(const Histogram* h, double q) noexcept nogil:
 
 
 def quantiles(const int64_t[::1] values not None, list levels not None):
-    """Return quantiles as the loops' histograms estimate them.
-
-    Parameters
-    ----------
-    values : ndarray of int64, shape (n,)
-        Any unit; negative values count as 0.
-    levels : list of float
-        From 0 to 1.
-
-    Returns
-    -------
-    list of int
-        One per level, at most 1/64 above the exact value; exact below 128.
-    """
+    """Return quantiles as the loops' histograms estimate them."""
     cdef Histogram h
     cdef Py_ssize_t i
     cdef int b

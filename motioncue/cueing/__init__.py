@@ -30,33 +30,12 @@ def _file(name: str) -> ModuleType:
 
 
 def name_of(settings: Cueing) -> str:
-    """Return the name of the algorithm that settings belong to.
-
-    Parameters
-    ----------
-    settings : Cueing
-        The ``cueing`` table of a profile.
-    """
+    """Return the name of the algorithm that settings belong to."""
     return str(settings.__struct_config__.tag)
 
 
 def design(settings: Cueing, rate_hz: float, platform: Platform | None = None) -> Algorithm:
-    """Return the algorithm described by `settings`, ready to step at `rate_hz`.
-
-    Parameters
-    ----------
-    settings : Cueing
-        The ``cueing`` table of a profile.
-    rate_hz : float
-        Ticks per second [Hz].
-    platform : Platform, optional
-        What the cue is made for, such as `motioncue.platforms.build.build` returns; only some algorithms use it.
-
-    Raises
-    ------
-    ConfigError
-        If a parameter is not possible at this rate; names it, what was found and what is allowed.
-    """
+    """Return the algorithm described by `settings`, ready to step at `rate_hz`."""
     known = (platform,) if settings.for_platform else ()
     designed: Algorithm = _file(name_of(settings)).design(settings, rate_hz, *known)
     designed.eases = settings.eases
@@ -68,26 +47,7 @@ def theory(
 ) -> Mapping[str, Any]:
     """Return the small-signal response of every cue channel that follows a channel of the motion.
 
-    Parameters
-    ----------
-    settings : Cueing
-        The ``cueing`` table of a profile.
-    channel : str
-        The motion channel.
-    s : ndarray of complex128, shape (n,)
-        Complex frequencies [rad/s]; not 0.
-    rate_hz : float, optional
-        Ticks per second [Hz], for filters whose response depends on them; infinitely many if not given.
-
-    Returns
-    -------
-    mapping of str to ndarray of complex128, shape (n,)
-        Responses by cue channel; channels that do not follow are left out.
-
-    Raises
-    ------
-    ConfigError
-        If the algorithm has no closed form.
+    Units: `s` [rad/s].
     """
     name = name_of(settings)
     if not hasattr(_file(name), "theory"):

@@ -202,25 +202,6 @@ _STEPS = {1: _STEP.deriv(), 0: _STEP, -1: _STEP.integ(), -2: _STEP.integ(2)}
 def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> NDArray[np.void]:
     """Return the states of the virtual car on a scripted drive.
 
-    Parameters
-    ----------
-    name : str
-        One of `DRIVES`.
-    rate_hz : float, optional
-        Sampling rate [Hz]; above 0, at most `MAX_RATE_HZ`.
-    duration_s : float, optional
-        Time to sample [s]; must be finite and > 0.  By default the whole script; after its end the car stays parked.
-
-    Returns
-    -------
-    ndarray of `STATE_DTYPE`, shape (n,)
-        Row k is the state at k / rate_hz, for every such time before the end.
-
-    Raises
-    ------
-    ConfigError
-        If the drive is unknown, or the rate or the duration is out of range.
-
     Notes
     -----
     The car follows the road without slip: its heading is the path's tangent, its yaw rate speed times curvature.  With
@@ -251,21 +232,7 @@ def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> 
 def states_at(name: str, time: Array) -> NDArray[np.void]:
     """Return the states of the virtual car at any times of a scripted drive.
 
-    Parameters
-    ----------
-    name : str
-        One of `DRIVES`.
-    time : ndarray of float64, shape (n,)
-        Time since the drive began [s]; >= 0.
-
-    Returns
-    -------
-    ndarray of `STATE_DTYPE`, shape (n,)
-
-    Raises
-    ------
-    ConfigError
-        If the drive is unknown.
+    Units: `time` [s].
     """
     return _car(_known(name)).states(np.asarray(time, dtype=np.float64))
 
@@ -483,10 +450,7 @@ def _quaternion(roll: Array, pitch: Array, yaw: Array) -> Array:
 def _rotation(angles: Array, rates: Array, accelerations: Array) -> tuple[Array, Array]:
     """Return angular velocity [rad/s] and acceleration [rad/s^2] in world axes, shape (n, 3) each.
 
-    Parameters
-    ----------
-    angles, rates, accelerations : ndarray of float64, shape (3, n)
-        Roll, pitch, yaw (z-y-x) [rad] and their first and second derivatives.
+    Units: `angles` [rad], `rates` [rad], `accelerations` [rad].
     """
     _, pitch, yaw = angles
     zero = np.zeros_like(yaw)
@@ -505,13 +469,7 @@ def _rotation(angles: Array, rates: Array, accelerations: Array) -> tuple[Array,
 
 
 def product(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return the quaternion product of `a` and `b`: first the rotation `b`, then `a`.
-
-    Parameters
-    ----------
-    a, b : array_like of shape (..., 4)
-        Quaternions w, x, y, z; the shapes are broadcast.
-    """
+    """Return the quaternion product of `a` and `b`: first the rotation `b`, then `a`."""
     (aw, ax, ay, az), (bw, bx, by, bz) = (np.moveaxis(np.asarray(q, np.float64), -1, 0) for q in (a, b))
     return np.stack(
         [
@@ -533,18 +491,7 @@ def body_axes(states: NDArray[np.void], name: str) -> Array:
 
 
 def angles_and_rates(states: NDArray[np.void]) -> NDArray[np.float64]:
-    """Return roll, pitch, yaw (z-y-x) with their first and second derivatives.
-
-    Parameters
-    ----------
-    states : ndarray of STATE_DTYPE, shape (n,)
-        States of the car.
-
-    Returns
-    -------
-    ndarray of float64, shape (3, 3, n)
-        By order of derivative [rad, rad/s, rad/s^2], then roll, pitch, yaw; yaw in (-pi, pi].
-    """
+    """Return roll, pitch, yaw (z-y-x) with their first and second derivatives."""
     w, x, y, z = states["orientation"].T
     roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
     pitch = np.arcsin(np.clip(2.0 * (w * y - x * z), -1.0, 1.0))

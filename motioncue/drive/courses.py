@@ -162,18 +162,6 @@ def _heading(state: NDArray[np.void]) -> float:
 def troubled(rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
     """Return the drive.
 
-    Parameters
-    ----------
-    rate_hz : float, optional
-        Frames per second [Hz]; above 0, at most `motioncue.drive.car.MAX_RATE_HZ`.
-    duration_s : float, optional
-        Duration [s]; `DURATION_S` if not given; after that the tour continues and ends parked.
-
-    Raises
-    ------
-    ConfigError
-        If the rate or the duration is out of range.
-
     Notes
     -----
     Frame k comes k / rate_hz after the first one, or not at all; an incident affects frames from the first one that is
@@ -262,22 +250,7 @@ def length_s(name: str) -> float:
 
 
 def course(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
-    """Return what a simulator reports on a course.
-
-    Parameters
-    ----------
-    name : str
-        One of `COURSES`.
-    rate_hz : float, optional
-        Frames per second [Hz].
-    duration_s : float, optional
-        Time to drive [s]; the whole course if not given; after its end the car stays parked.
-
-    Raises
-    ------
-    ConfigError
-        If the course does not exist, or the rate or the duration is out of range.
-    """
+    """Return what a simulator reports on a course."""
     _check(name)
     if name == "trouble":
         return troubled(rate_hz, duration_s)

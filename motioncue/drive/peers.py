@@ -36,36 +36,16 @@ class Paced(NamedTuple):
 
 
 def untold(package: bytes, to: int) -> None:
-    """Do nothing with a package that was sent: the default of a simulator's `on_sent`.
-
-    Parameters
-    ----------
-    package : bytes
-        The package.
-    to : int
-        Index of its endpoint.
-    """
+    """Do nothing with a package that was sent: the default of a simulator's `on_sent`."""
 
 
 class DatagramSimulator:
     """Sends datagrams without waiting for answers.
 
-    Parameters
-    ----------
-    urls : str or sequence of str
-        Where the engine listens, ``udp://``.
-    packages : iterable of Paced
-        Packages to send.
-
     Attributes
     ----------
     on_sent : callable
         Called in the thread that sends, with each package sent and the number of its endpoint; set it before `run`.
-
-    Raises
-    ------
-    EndpointError
-        If a URL is not valid or a host is unknown.
     """
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced]) -> None:
@@ -127,24 +107,10 @@ class DatagramSimulator:
 class MemorySimulator(DatagramSimulator):
     """Writes each package to shared memory, which goes when the drive ends.
 
-    Parameters
-    ----------
-    urls : str or sequence of str
-        ``memory://NAME``.
-    packages : iterable of Paced
-        Packages to write.
-    gather : Gather
-        Where the parts of a package are in the memory.
-
     Attributes
     ----------
     on_sent : callable
         Called in the thread that writes, with each package written and 0; set it before `run`.
-
-    Raises
-    ------
-    EndpointError
-        If a URL is not valid, or the memory exists already: it may be a simulator's.
     """
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], gather: Gather) -> None:
@@ -210,20 +176,7 @@ LEFT = 1000  # most datagrams of each stream to read after the end
 
 
 class DatagramListener:
-    """Receives the datagrams of a system.
-
-    Parameters
-    ----------
-    protocol : module or Described
-        The protocol of the system that sends them, or the described packet.
-    urls : iterable of str
-        Endpoints to listen at, ``udp://HOST:PORT`` for each stream; for a described packet also a serial line.
-
-    Raises
-    ------
-    EndpointError
-        If an endpoint is not valid or in use.
-    """
+    """Receives the datagrams of a system."""
 
     def __init__(self, protocol: Any, urls: Iterable[str]) -> None:
         self._protocol = protocol

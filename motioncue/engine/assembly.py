@@ -71,20 +71,6 @@ def load_profile_on(
 ) -> Profile:
     """Return a checked profile on another platform, for which its preset ``auto`` is resolved.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-        As for `load_profile`.
-    platform : Platform, mapping, str, Path or None
-        As for `motioncue.platform`; the profile's own if None.
-    *overrides : str or mapping
-        As for `load_profile`.
-
-    Raises
-    ------
-    ConfigError, EndpointError
-        As `load_profile` and `motioncue.platform` do.
-
     Notes
     -----
     Outputs are checked with the profile's own platform: what is offered beside it is for scoring, not for sending.
@@ -178,17 +164,7 @@ def highest_rate_of(output: Output) -> float:
 
 
 def check_line(output: Output, endpoint: Endpoint, encoding: Encoding) -> None:
-    """Refuse a serial line that cannot carry the packets.
-
-    Parameters
-    ----------
-    output : Output
-        The output.
-    endpoint : Endpoint
-        Its line.
-    encoding : Encoding
-        Its packets.
-    """
+    """Refuse a serial line that cannot carry the packets."""
     size, others = encoding.table.largest, encoding.others
     baud, bits = baud_of(output, endpoint), bits_of_a_byte(endpoint)
     beside = sum(each.table.largest * bits / every_s for each, every_s in others if every_s)
@@ -249,15 +225,7 @@ def period_ns_of(profile: Profile) -> int:
 
 
 def algorithm_of(profile: Profile, rate_hz: float | None = None) -> Algorithm:
-    """Return the algorithm for the profile's platform, designed for the exact rate of the emitter's grid.
-
-    Parameters
-    ----------
-    profile : Profile
-        A checked profile.
-    rate_hz : float, optional
-        Another rate [Hz].
-    """
+    """Return the algorithm for the profile's platform, designed for the exact rate of the emitter's grid."""
     return designed(profile.cueing, rate_hz or 1e9 / period_ns_of(profile), profile.platform)
 
 
@@ -382,13 +350,7 @@ def _limits(bounds: Mapping[str, Sequence[float | None]], period_ns: int) -> Cue
 
 
 def chain_of(profile: Profile, output: Output) -> OutputChain:
-    """Return the stages between the cue and one of the profile's outputs.
-
-    Raises
-    ------
-    ConfigError
-        If a packet uses a channel that no stage of this output fills.
-    """
+    """Return the stages between the cue and one of the profile's outputs."""
     # An output without bounds has this stage too, because it may be given bounds while it runs.
     stages: list[Stage] = [OutputLimits(limits_of_output(profile, output))]
     reads = {channel for _, encoding in streams_of(output, profile.platform).values() for channel in encoding.reads}

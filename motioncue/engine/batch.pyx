@@ -178,22 +178,6 @@ cdef void place(const Group* group, double* blocks, int count, int64_t rig, cons
 cdef class Batch:
     """Algorithms that are stepped together, each with its own coefficients and state.
 
-    Parameters
-    ----------
-    algorithms : sequence of Algorithm
-        One per rig, of any kind; the batch takes them over.
-    limits : sequence of CueLimits, optional
-        One per rig: bounds on its cue.  The batch takes them over.
-    chains : sequence of OutputChain, optional
-        One per rig: the stages between its cue and what its output is sent.  The batch takes them over.
-
-    Raises
-    ------
-    ValueError
-        If there is no algorithm, an algorithm is given twice, or the number of limits or chains differs.
-    TypeError
-        If an item has another type.
-
     Attributes
     ----------
     parked : ndarray of bool, shape (n,)
@@ -312,20 +296,7 @@ cdef class Batch:
         return found
 
     def reset(self, rigs=None):
-        """Forget the past; the next step starts from rest.
-
-        Parameters
-        ----------
-        rigs : sequence of int, optional
-            The rigs to reset; all if not given.
-
-        Raises
-        ------
-        IndexError
-            If a rig does not exist; then none is reset.
-        TypeError
-            If an item is not a whole number, as in a mask.
-        """
+        """Forget the past; the next step starts from rest."""
         cdef int64_t i, k
         cdef Group* group
         which = range(self.n) if rigs is None else [index(rig) for rig in rigs]
@@ -393,22 +364,6 @@ cdef class Batch:
     def step(self, motion, cue, actuation=None):
         """Do one tick of every rig.
 
-        Parameters
-        ----------
-        motion : ndarray of MOTION_DTYPE, shape (n,)
-            What each vehicle does.
-        cue : ndarray of CUE_DTYPE, shape (n,)
-            Filled with what each platform is asked to do; times are set to the motion's.
-        actuation : ndarray of ACTUATION_DTYPE, shape (n,), optional
-            Filled with what each platform is sent; if not given, the chains are not stepped.
-
-        Raises
-        ------
-        ValueError
-            If an array has another dtype or shape, or two of them share memory.
-        TypeError
-            If an argument is not an array.
-
         Notes
         -----
         Real time: does not allocate if the arrays are those of the call before; others are checked first (about 2 µs).
@@ -426,23 +381,6 @@ cdef class Batch:
 
     def process(self, const Motion[:, ::1] motion not None, out=None):
         """Do one tick per row, bit-identical to as many calls of `step`.
-
-        Parameters
-        ----------
-        motion : ndarray of MOTION_DTYPE, shape (ticks, n)
-            What the vehicles do at each tick.
-        out : ndarray of CUE_DTYPE, shape (ticks, n), optional
-            Filled and returned; allocated if not given.
-
-        Returns
-        -------
-        ndarray of CUE_DTYPE, shape (ticks, n)
-            Their times are the motion's.
-
-        Raises
-        ------
-        ValueError
-            If an array has another dtype or shape, or both share memory.
 
         Notes
         -----

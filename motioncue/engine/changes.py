@@ -52,19 +52,7 @@ RANGES = ("min_m", "max_m", "min_deg", "max_deg")
 
 
 def refuse_fixed(old: Profile, new: Profile) -> None:
-    """Refuse a change of settings that are fixed while the engine runs.
-
-    Parameters
-    ----------
-    old, new : Profile
-        The running profile and the requested one.
-
-    Raises
-    ------
-    ConfigError
-        If a key outside `LIVE` differs, or the kind of an axis, or a range that a packet's numbers depend on; names
-        it, what was found and what is allowed.
-    """
+    """Refuse a change of settings that are fixed while the engine runs."""
     for key, (allowed, found) in differences(old, new).items():
         turned = key.startswith("platform.axes[") and (allowed is None or found is None)  # from travel to turn
         if turned or fixed_because(old, key):
@@ -73,15 +61,7 @@ def refuse_fixed(old: Profile, new: Profile) -> None:
 
 
 def fixed_because(profile: Profile, key: str) -> str:
-    """Return why a key is fixed while the engine runs; empty if it is not.
-
-    Parameters
-    ----------
-    profile : Profile
-        The running profile.
-    key : str
-        Its dotted path, with ``[0]`` and so on behind lists.
-    """
+    """Return why a key is fixed while the engine runs; empty if it is not."""
     place = re.sub(r"\[\d+\]", "", key)
     if not any(place == live or place.startswith(f"{live}.") for live in LIVE):
         return next((why for key, why in REASONS.items() if place == key or place.startswith(f"{key}.")), CONNECTED)
@@ -92,33 +72,13 @@ def fixed_because(profile: Profile, key: str) -> str:
 
 
 def changed(profile: Profile, change: Mapping[str, Any] | Iterable[str]) -> Profile:
-    """Return a profile with some values changed; a preset that becomes ``auto`` is scaled.
-
-    Parameters
-    ----------
-    profile : Profile
-        The profile requested last.
-    change : mapping or iterable of str
-        Overrides.
-
-    Raises
-    ------
-    ConfigError
-        If the result is not valid by itself.
-    """
+    """Return a profile with some values changed; a preset that becomes ``auto`` is scaled."""
     was_auto = getattr(profile.cueing, "preset", None) == "auto"
     return overridden(profile, change, None if was_auto else gains_for)
 
 
 class Tuner:
     """Turns requested changes of a profile into settings, one after the other.
-
-    Parameters
-    ----------
-    profile : Profile
-        The first profile, checked.
-    adapt : callable, optional
-        Adapts a whole profile, for example to another rate; `profile` is adapted already.
 
     Attributes
     ----------
@@ -135,21 +95,7 @@ class Tuner:
         self._one_by_one = threading.Lock()
 
     def __call__(self, change: Change, post: Callable[[Settings], Any]) -> None:
-        """Check a change, design its settings and pass them on.
-
-        Parameters
-        ----------
-        change : Profile, str, Path, mapping or iterable of str
-            A profile, its name or path (a str with "=" is an override, a Path never is), or overrides of the profile
-            requested last.
-        post : callable
-            Called with the settings.
-
-        Raises
-        ------
-        ConfigError
-            If the change is refused; then nothing changes.
-        """
+        """Check a change, design its settings and pass them on."""
         with self._one_by_one:
             profile = self._changed(change)
             refuse_fixed(self.profile, profile)

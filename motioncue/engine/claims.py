@@ -17,20 +17,7 @@ log = logging.getLogger("motioncue")
 
 
 class Claims:
-    """The claims of one engine or relay, until they are closed or this object or its process ends.
-
-    Parameters
-    ----------
-    outputs : sequence of Output
-        What is sent to.
-    platform : Platform, optional
-        The profile's.
-
-    Raises
-    ------
-    EndpointError
-        If another program has claimed the place of an output, or another output has, and it is not shared.
-    """
+    """The claims of one engine or relay, until they are closed or this object or its process ends."""
 
     def __init__(self, outputs: Sequence[Output], platform: Platform | None) -> None:
         self._claims: dict[str, tuple[str, Claim]] = {}  # by their place, with the output's key

@@ -70,13 +70,6 @@ cdef bint feeder_take(FeederState* f, const void* package, Py_ssize_t size) noex
 cdef class Feeder:
     """Takes packages from the program that runs the engine.
 
-    Parameters
-    ----------
-    intake : Intake
-        Takes the packages; nothing else may feed it.
-    clock : Clock
-        Gives the arrival times.
-
     Notes
     -----
     Real time: `feed` does not allocate, block or fail.
@@ -87,13 +80,7 @@ cdef class Feeder:
         self.feeder.intake, self.feeder.time = intake.intake, clock.calls
 
     def feed(self, package):
-        """Take one whole package, from any thread; return whether it gave a motion.
-
-        Parameters
-        ----------
-        package : bytes-like
-            One package as the source's description has it.
-        """
+        """Take one whole package, from any thread; return whether it gave a motion."""
         cdef Py_buffer view
         cdef bint taken
         PyObject_GetBuffer(package, &view, PyBUF_SIMPLE)

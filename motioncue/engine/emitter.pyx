@@ -73,17 +73,6 @@ cdef inline bint finite(const Cue* c) noexcept nogil:
 cdef class Emitter:
     """Reads the newest motion, computes the cue and sends the packets, once a tick.
 
-    Parameters
-    ----------
-    intake : Intake
-        Source of the newest motion.
-    settings : Settings
-        The initial settings; `retune` changes them.  Their period is the grid's, and their chains are the outputs.
-    clock : Clock
-        Clock of the grid.
-    trace : int
-        Number of ticks to keep, from the first on.
-
     Notes
     -----
     Deadlines are on an absolute grid; a tick whose deadline has passed before it could start is skipped and counted,
@@ -161,28 +150,6 @@ cdef class Emitter:
     def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
         """Send `packet` to `address` at every tick, with the fields of `table` filled in.
 
-        Parameters
-        ----------
-        sock : socket.socket or Line
-            Non-blocking datagram socket, or an open serial line; kept open as long as the emitter lives.
-        address : tuple of (str, int, int) or None
-            Numeric IP address, port, scope; None for a line.
-        table : Table
-            Encodes the fields from an actuation.
-        packet : bytes
-            Initial bytes, kept where the table has no row; of a text packet its text without numbers.
-        seal_with : Seal, optional
-            Counter, clock and checksum, written last.
-        output : int
-            Index of the chain that gives the actuation.
-
-        Raises
-        ------
-        ValueError
-            If there are too many packets or the packet is too large.
-        IndexError
-            If the output does not exist.
-
         Notes
         -----
         A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
@@ -207,19 +174,6 @@ cdef class Emitter:
 
     def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
         """Send another packet to the output that was added last, beside those of the motion.
-
-        Parameters
-        ----------
-        table, packet, seal_with
-            As for `add_output`.
-        every_s : float
-            Interval [s]; 0: it is sent once, before the first packet of the motion, again if the system refuses it, and
-            whenever a line is taken into use again.
-
-        Raises
-        ------
-        ValueError
-            If there is no output, there are too many packets, or the packet is too large.
 
         Notes
         -----
@@ -430,28 +384,14 @@ cdef class Emitter:
         mc_restore_fpu(fpu)
 
     def record(self, RecordRing ring not None):
-        """Write every tick and every transition into a ring; call it before `run`.
-
-        Parameters
-        ----------
-        ring : RecordRing
-            The ticking thread writes it.
-        """
+        """Write every tick and every transition into a ring; call it before `run`."""
         self._owned.append(ring)
         self._ring = &ring.ring
 
     def replay_ticks(self, const int64_t[:, ::1] ticks not None):
         """Repeat recorded ticks, each with the operator's request of that tick.
 
-        Parameters
-        ----------
-        ticks : ndarray of int64, shape (n, 3)
-            Index, deadline [ns] and `operation` of each recorded tick.
-
-        Raises
-        ------
-        ValueError
-            If rows have another length.
+        Units: `ticks` [ns].
         """
         cdef Py_ssize_t i
         cdef uint64_t fpu
@@ -477,13 +417,6 @@ cdef class Emitter:
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
         """Tick along the grid up to a limit, or until `stop` has faded to neutral.
 
-        Parameters
-        ----------
-        ticks : int
-            Largest number of ticks; negative: no limit.
-        until_ns : int
-            First deadline at which not to tick [ns].
-
         Notes
         -----
         A second call continues on the same grid.
@@ -492,29 +425,11 @@ cdef class Emitter:
             self.loop(ticks, until_ns)
 
     def prepare_thread(self, core=None, lock_memory=False):
-        """Ask the system for precise wake-ups of the calling thread; return what was granted, by name.
-
-        Parameters
-        ----------
-        core : int, optional
-            Processor to keep the thread on.
-        lock_memory : bool
-            Keep the memory that the process has now from being paged out.
-        """
+        """Ask the system for precise wake-ups of the calling thread; return what was granted, by name."""
         return {**self._clock.granted, **prepare_thread(core, lock_memory)}
 
     def retune(self, Settings settings not None):
         """Use other settings from the next tick on.
-
-        Parameters
-        ----------
-        settings : Settings
-            Designed for the same period, and used by no other loop.
-
-        Raises
-        ------
-        ValueError
-            If their period or the stages of an output differ.
 
         Notes
         -----
@@ -542,13 +457,7 @@ cdef class Emitter:
         mc_store(&self._wanted, OPERATOR_WANTS_PARK)
 
     def stop(self, bint leave=False):
-        """Fade to neutral, then end `run`.
-
-        Parameters
-        ----------
-        leave : bool
-            Be at rest within the time of the settings' ``leave_s``; may be asked for later as well, and is not revoked.
-        """
+        """Fade to neutral, then end `run`."""
         self.park()
         if mc_load(&self._stopping) != OPERATOR_WANTS_LEAVE:
             mc_store(&self._stopping, OPERATOR_WANTS_LEAVE if leave else OPERATOR_WANTS_END)
@@ -563,13 +472,7 @@ cdef class Emitter:
         return bool(self.parked() and self.at_rest())
 
     def transitions(self):
-        """Remove and return the transitions since the last call.
-
-        Returns
-        -------
-        list of dict
-            time [ns], from, to, reason, and the measured value with its limit.
-        """
+        """Remove and return the transitions since the last call [ns]."""
         out = []
         while event_read(&self._transitions, &self._transition):
             out.append({
@@ -609,14 +512,7 @@ cdef class Emitter:
         return self._trace_array[: mc_load(&self._traced)]
 
     def outputs(self):
-        """Return each output's packet counters, in the order of `add_output`.
-
-        Returns
-        -------
-        list of dict
-            ``sent``; ``unheard``: those of them that nobody listened to, as far as the system reports it; ``refused``
-            by the system; ``error``: number of the newest refusal's error, 0 before the first.
-        """
+        """Return each output's packet counters, in the order of `add_output`."""
         cdef const Sink* sink
         cdef int i
         out = []

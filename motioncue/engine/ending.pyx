@@ -26,13 +26,6 @@ cdef double HALT_S = 2.0        # for the emitting thread to notice that it shal
 cdef class Ending:
     """Takes an engine to its end from any thread, at an interrupt and at the interpreter's exit too.
 
-    Parameters
-    ----------
-    emitter : Emitter
-        The engine's.  Its thread calls `rested`, then `wait_for_close`, then `closed`, and closes the engine itself.
-    patience_s : float
-        Longest wait for the platform's rest [s]; may be changed later.
-
     Notes
     -----
     Python runs handlers of signals in its main thread, between two bytecodes.  `end` has none: a KeyboardInterrupt is
@@ -85,13 +78,7 @@ cdef class Ending:
         _begun.append(self)
 
     def end(self, leave=False):
-        """Fade to neutral, then wait until the engine is closed; both waits are bounded.
-
-        Parameters
-        ----------
-        leave : bool
-            Whether to be at rest within ``supervisor.leave_s``.
-        """
+        """Fade to neutral, then wait until the engine is closed; both waits are bounded."""
         if getpid() != self._pid:
             return
         self._emitter.stop(leave)

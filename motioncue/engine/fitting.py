@@ -134,17 +134,7 @@ def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
 
 
 def designed(settings: Cueing, rate_hz: float, platform: Platform | None) -> Algorithm:
-    """Return an algorithm, designed for the platform if it uses one.
-
-    Parameters
-    ----------
-    settings : Cueing
-        The ``cueing`` table of a profile.
-    rate_hz : float
-        Ticks per second [Hz].
-    platform : Platform or None
-        The profile's.
-    """
+    """Return an algorithm, designed for the platform if it uses one."""
     known = platforms.build(platform) if platform is not None and settings.for_platform else None
     return cueing.design(settings, rate_hz, known)
 
@@ -207,11 +197,6 @@ def fit(profile: Profile) -> Fit | None:
 
     Every advice has been tried: with these gains, or these cutoff frequencies, no pose of the standard drives is out of
     reach.
-
-    Parameters
-    ----------
-    profile : Profile
-        A checked profile.
     """
     if not profile.cueing.poses:
         return None
@@ -243,15 +228,7 @@ def fit(profile: Profile) -> Fit | None:
 
 
 def unlimited(profile: Profile, found: Fit | None) -> list[str]:
-    """Return a warning for each output that sends parts of a pose which nothing adapts to the platform.
-
-    Parameters
-    ----------
-    profile : Profile
-        A checked profile.
-    found : Fit or None
-        What `fit` returns for it.
-    """
+    """Return a warning for each output that sends parts of a pose which nothing adapts to the platform."""
     if profile.platform is not None or profile.limits == "none":  # the engine says so itself
         return []
     lines = []
@@ -283,16 +260,6 @@ def _reached(found: Fit, channels: list[str]) -> str:
 
 def gains_for(profile: Profile) -> dict[str, Any]:
     """Return gains and cutoff frequencies that suit a platform, as tables of ``cueing``.
-
-    Parameters
-    ----------
-    profile : Profile
-        A profile with a platform.
-
-    Raises
-    ------
-    ConfigError
-        If there is no platform, or it is refused.
 
     Notes
     -----

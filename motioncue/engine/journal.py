@@ -19,10 +19,7 @@ HEARD_S = 3.0  # without an "unheard" report, after which an output counts as he
 class Journal:
     """Logs lines: the first few of a kind, then how many more there were.
 
-    Parameters
-    ----------
-    clock : callable
-        Returns the current time [s].
+    Units: `clock` [s].
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,17 +27,7 @@ class Journal:
         self._kinds: dict[Hashable, _Kind] = {}
 
     def say(self, kind: Hashable, level: int, text: str) -> None:
-        """Log a line, or only count it if there were several of its kind already.
-
-        Parameters
-        ----------
-        kind : hashable
-            The same for lines that differ only in their numbers.
-        level : int
-            Level, as in `logging`.
-        text : str
-            The line.
-        """
+        """Log a line, or only count it if there were several of its kind already."""
         known = self._kinds.setdefault(kind, _Kind(self._clock()))
         known.lines += 1
         known.newest = (level, text)
@@ -48,13 +35,7 @@ class Journal:
             log.log(level, "%s", text)
 
     def tell(self, *, end: bool = False) -> None:
-        """Log how many lines were counted; call it a few times a second, and at the end.
-
-        Parameters
-        ----------
-        end : bool
-            Whether to log it even before the window has passed.
-        """
+        """Log how many lines were counted; call it a few times a second, and at the end."""
         now = self._clock()
         for kind, known in list(self._kinds.items()):
             age = now - known.since
@@ -80,14 +61,7 @@ class _Kind:
 class Outputs:
     """Logs when an output's packets cannot be sent or are not heard, and when they are again.
 
-    Parameters
-    ----------
-    journal : Journal
-        Where to log.
-    endpoints : sequence of str
-        URLs of the outputs.
-    clock : callable
-        Returns the current time [s].
+    Units: `clock` [s].
     """
 
     def __init__(self, journal: Journal, endpoints: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
@@ -96,13 +70,7 @@ class Outputs:
         self._outputs = [_Output(endpoint) for endpoint in endpoints]
 
     def look(self, counts: Sequence[dict[str, int]]) -> None:
-        """Log what has changed since the last call.
-
-        Parameters
-        ----------
-        counts : sequence of dict
-            As from `Emitter.outputs`.
-        """
+        """Log what has changed since the last call."""
         now = self._clock()
         for output, count in zip(self._outputs, counts, strict=True):
             refused, unheard, sent = (count[name] - output.counts[name] for name in ("refused", "unheard", "sent"))

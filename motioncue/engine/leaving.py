@@ -60,30 +60,13 @@ class Leaving(NamedTuple):
 
 
 def leaving_of(profile: Profile) -> Leaving:
-    """Return how a profile's platform comes to rest.
-
-    Parameters
-    ----------
-    profile : Profile
-        A checked profile.
-    """
+    """Return how a profile's platform comes to rest."""
     driven = profile.platform if any(output.packet is not None for output in profile.outputs) else None
     return _leaving(profile.supervisor, profile.limits, _limits_of(profile.outputs), driven, profile.cueing.poses)
 
 
 def check_leaving(profile: Profile) -> None:
-    """Refuse a ``supervisor.leave_s`` within which the bounds do not allow the platform to come to rest.
-
-    Parameters
-    ----------
-    profile : Profile
-        A profile whose other keys are checked.
-
-    Raises
-    ------
-    ConfigError
-        Names the bound that needs longer, and the shortest time allowed.
-    """
+    """Refuse a ``supervisor.leave_s`` within which the bounds do not allow the platform to come to rest."""
     wanted = profile.supervisor.leave_s
     if wanted is None:
         return

@@ -24,17 +24,7 @@ TRANSITIONS = 10_000  # transitions to keep
 
 
 class Pipeline:
-    """The connected parts of an engine, without threads and sockets, for live and simulated runs.
-
-    Parameters
-    ----------
-    profile : Profile
-        A checked profile.
-    clock : Clock
-        Clock of both loops.
-    trace : int
-        Number of ticks to keep.
-    """
+    """The connected parts of an engine, without threads and sockets, for live and simulated runs."""
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         self._tuner = Tuner(profile)
@@ -57,13 +47,7 @@ class Pipeline:
         return self._tuner.profile
 
     def retune(self, change: Change) -> None:
-        """Change settings while it runs; see `Engine.retune`.
-
-        Parameters
-        ----------
-        change : Profile, str, Path, mapping or iterable of str
-            As for `Engine.retune`.
-        """
+        """Change settings while it runs; see `Engine.retune`."""
         self._tuner(change, self._post)
 
     def _post(self, settings: Settings) -> None:
@@ -75,15 +59,7 @@ class Pipeline:
             self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
 
     def record(self, record: Record, about: dict[str, str]) -> "Recorder":
-        """Record both loops; return the recorder, which the caller enters before they begin.
-
-        Parameters
-        ----------
-        record : Record
-            What to record, and where.
-        about : dict of str
-            What to note in the recording besides.
-        """
+        """Record both loops; return the recorder, which the caller enters before they begin."""
         from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
 
         ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
@@ -93,13 +69,7 @@ class Pipeline:
         return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the kept transitions and retunes, and how many there were in all.
-
-        Parameters
-        ----------
-        known : int
-            How many the caller has: only later ones are returned.
-        """
+        """Return the kept transitions and retunes, and how many there were in all."""
         with self._collecting:
             new = _gathered(self.emitter.transitions())
             self._moves.extend(new)

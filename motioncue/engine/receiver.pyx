@@ -46,15 +46,6 @@ cdef bint flush(SessionState* s, const mc_server* server) noexcept nogil:
 cdef class StreamReceiver:
     """Serves a stream source, one simulator at a time.
 
-    Parameters
-    ----------
-    session : Session
-        Takes the bytes; gives the replies and the motion.
-    server : Server
-        Transports the bytes; remains the caller's.
-    clock : Clock
-        Gives the arrival times.
-
     Notes
     -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  A second simulator is refused by closing
@@ -216,28 +207,6 @@ def reachable(sock, hosts):
 cdef class DatagramReceiver:
     """Receives from a datagram source, one simulator at a time.
 
-    Parameters
-    ----------
-    intake : Intake
-        Takes the datagrams; gives the replies and the motion.
-    sockets : sequence of socket.socket
-        Bound and non-blocking; they remain the caller's.
-    clock : Clock
-        Gives the arrival times.
-    hosts : sequence of bytes, optional
-        Hosts that are heard, as packed IPv6 addresses (IPv4 addresses mapped); all if not given.
-    forwards : sequence of (socket.socket, (str, int, int))
-        Where to send every datagram of an allowed host unchanged: a non-blocking socket, and a numeric address (IP,
-        port, scope).
-    heartbeat : Heartbeat, optional
-        Sent from the first socket when `run` begins and then again and again, to each of `hosts`, or, if every host is
-        heard, to the host on which that socket listens.
-
-    Raises
-    ------
-    ValueError
-        If there are too many sockets, hosts or addresses, or the heartbeat is too long.
-
     Notes
     -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host that is heard drives; others
@@ -393,15 +362,6 @@ cdef enum:
 
 cdef class MemoryReceiver:
     """Reads a simulator's shared memory, found anew whenever the simulator has ended.
-
-    Parameters
-    ----------
-    intake : Intake
-        Takes the states as packages; its `gather` says how they are read.
-    find : callable
-        Returns the memory, or None as long as there is none.
-    clock : Clock
-        Gives the arrival times, and the pace of the looks.
 
     Notes
     -----

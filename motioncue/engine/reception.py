@@ -39,26 +39,7 @@ def check_endpoints(
     forward: Sequence[str] = (),
     name: str = "source.endpoint",
 ) -> None:
-    """Refuse endpoints at which a source cannot be received.
-
-    Parameters
-    ----------
-    module : module
-        The system's module.
-    urls : sequence of str
-        Endpoints to listen at.
-    forward : sequence of str
-        Endpoints to forward datagrams to.
-    name : str
-        Key or option of `urls`, used in errors.
-
-    Raises
-    ------
-    ConfigError
-        If there are too many or none, or a stream is to be forwarded.
-    EndpointError
-        If an endpoint is not a URL of a transport that the system uses.
-    """
+    """Refuse endpoints at which a source cannot be received."""
     datagrams = module.SCHEMES == ("udp",)
     if not urls:
         raise ConfigError(f"{name}: missing, allowed is an endpoint that the simulator connects or sends to")
@@ -78,13 +59,7 @@ def check_endpoints(
 
 
 def readable_games(duration_s: float = 1.0) -> list[tuple[str, str]]:
-    """Return the games whose shared memory can be read now: each one's profile, and where it is.
-
-    Parameters
-    ----------
-    duration_s : float
-        How long to look [s]: a game is known by memory that changes.
-    """
+    """Return the games whose shared memory can be read now: each one's profile, and where it is."""
     finders = {}
     for name in sources.described_profiles():
         source = sources.by_profile(name)
@@ -101,25 +76,7 @@ def readable_games(duration_s: float = 1.0) -> list[tuple[str, str]]:
 
 
 class Reception:
-    """Receives from a source: opens its endpoints; `run` belongs in a thread.
-
-    Parameters
-    ----------
-    intake : Intake
-        Takes the packages.  A `Session` is served as a stream, an intake with `gather` from shared memory, any other by
-        datagrams.
-    urls : sequence of str
-        Endpoints to listen at.
-    allow : sequence of str
-        Hosts that are heard.  If empty: only this machine if the endpoints are local, else nobody.
-    forward : sequence of str
-        ``udp://`` endpoints to which every datagram is forwarded.
-
-    Raises
-    ------
-    EndpointError
-        If an endpoint is in use or not available, a host is unknown, or forwarded datagrams would come back.
-    """
+    """Receives from a source: opens its endpoints; `run` belongs in a thread."""
 
     def __init__(
         self, intake: Intake, urls: Sequence[str], *, allow: Sequence[str] = (), forward: Sequence[str] = ()
@@ -170,22 +127,7 @@ class Reception:
             self._opened = opened.pop_all()
 
     def refuse_output(self, name: str, url: str, address: tuple[str, int, int]) -> None:
-        """Refuse an output whose packets would be received here, or that also gets the forwarded datagrams.
-
-        Parameters
-        ----------
-        name : str
-            The output's key.
-        url : str
-            URL in the profile.
-        address : tuple of (str, int, int)
-            Numeric IP address, port, scope.
-
-        Raises
-        ------
-        EndpointError
-            If it is such an output.
-        """
+        """Refuse an output whose packets would be received here, or that also gets the forwarded datagrams."""
         if comes_back(address, self._sockets):
             raise EndpointError(f"{name}: found {url!r}, allowed is where the source does not listen")
         if address in self._forwards:
@@ -205,24 +147,7 @@ class Reception:
 
 
 class Listener:
-    """Serves a simulator and shows what it reports: a context manager.
-
-    Parameters
-    ----------
-    system : str
-        The simulator's name.
-    *urls : str
-        Endpoints to listen at.
-    allow : sequence of str
-        Hosts that are heard.  If empty: only this machine if the endpoints are local, else nobody.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such source.
-    EndpointError
-        If a URL is not valid; on entering, if it is in use.
-    """
+    """Serves a simulator and shows what it reports: a context manager."""
 
     def __init__(self, system: sources.System, *urls: str, allow: Sequence[str] = ()) -> None:
         module = sources.source(system)
@@ -257,13 +182,7 @@ class Listener:
         self._journal.tell(end=True)
 
     def record(self, ring: RecordRing) -> None:
-        """Put packages, frames and events into a ring as they come; call it before entering.
-
-        Parameters
-        ----------
-        ring : RecordRing
-            The recorder reads it.
-        """
+        """Put packages, frames and events into a ring as they come; call it before entering."""
         self._intake.record(ring)
 
     def poll(self) -> Any:

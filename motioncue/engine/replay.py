@@ -56,29 +56,7 @@ Progress = Callable[[int, int], object]
 def replay(
     profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0, rate_hz: float | None = None
 ) -> npt.NDArray[np.void]:
-    """Return every tick that the engine makes from a recording.
-
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile, or what `load_profile` takes.
-    path : str or Path
-        Bytes that the simulator wrote; frames arrive at the times of its own clock.
-    tail_s : float
-        Time to continue after the last frame, for hold and fade [s].
-    rate_hz : float, optional
-        Frames per second [Hz], for a recording without times.
-
-    Returns
-    -------
-    ndarray of TICK_DTYPE, shape (n,)
-        Motion read and cue sent at every tick, fades included.
-
-    Raises
-    ------
-    ConfigError, PacketError
-        If the profile or the recording is refused.
-    """
+    """Return every tick that the engine makes from a recording."""
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     system = sources.system_of(profile.source)
     motion, packages, _ = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
@@ -108,18 +86,7 @@ class Difference(NamedTuple):
 
 
 def profile_of(tables: Mapping[str, Any]) -> Profile:
-    """Return the profile of a recording.
-
-    Parameters
-    ----------
-    tables : mapping
-        The profile's tables as recorded.
-
-    Raises
-    ------
-    ConfigError
-        If this version refuses them.
-    """
+    """Return the profile of a recording."""
     try:
         profile = msgspec.convert(tables, Profile, strict=False)
     except msgspec.ValidationError as error:
@@ -129,13 +96,7 @@ def profile_of(tables: Mapping[str, Any]) -> Profile:
 
 
 def missing_ticks(drive: Drive) -> str:
-    """Return a text on the ticks that are missing before a recording begins; empty if none is.
-
-    Parameters
-    ----------
-    drive : Drive
-        A recording.
-    """
+    """Return a text on the ticks that are missing before a recording begins; empty if none is."""
     index = drive.ticks["index"]
     if len(index) and index[0] > 0:
         return f"the recording begins at tick {index[0]} of its run"
@@ -144,26 +105,6 @@ def missing_ticks(drive: Drive) -> str:
 
 def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None) -> Drive:
     """Return what the engine makes of a recording: another recording with the same ticks.
-
-    Parameters
-    ----------
-    drive : Drive
-        A recording with packages and ticks.
-    profile : Profile, optional
-        Settings to use throughout instead of the recorded ones.
-    progress : callable, optional
-        Called with ticks done and ticks in all, a few hundred times.
-
-    Returns
-    -------
-    Drive
-        The same packages, with this engine's frames, ticks and events.  With the recorded settings and the same build,
-        its ticks are the recorded ones bit for bit, except their lateness, which is 0.
-
-    Raises
-    ------
-    ConfigError, PacketError
-        As `pieces` does.
 
     Notes
     -----
@@ -193,29 +134,6 @@ def pieces(
     drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None
 ) -> Iterator[Batch]:
     """Yield what the engine makes of a recording, some thousand ticks at a time.
-
-    Parameters
-    ----------
-    drive : Drive
-        A recording with packages and ticks.
-    profile : Profile, optional
-        Settings to use throughout instead of the recorded ones.
-    progress : callable, optional
-        Called with ticks done and ticks in all, a few hundred times.
-
-    Yields
-    ------
-    Batch
-        The next ticks, and the frames, packages and events since the piece before.  With the recorded settings and the
-        same build the ticks are the recorded ones bit for bit, except their lateness, which is 0.
-
-    Raises
-    ------
-    ConfigError
-        If the profile is refused, or its system or rate differs from the recording's.
-    PacketError
-        If the recording has no ticks or no settings, or begins in the middle of a run and no package of it makes a
-        frame, because what the simulator announced before is missing.
 
     Notes
     -----
@@ -323,13 +241,7 @@ def _spans(ticks: npt.NDArray[np.void], by_time: bool) -> Iterator[tuple[int, in
 
 
 class Heard:
-    """The records of a pipeline, collected as by a recorder, but without a thread.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        A pipeline that has not begun.
-    """
+    """The records of a pipeline, collected as by a recorder, but without a thread."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._rings = RecordRing(RING_BYTES), RecordRing(RING_BYTES)
@@ -409,26 +321,7 @@ def keep(
     about: Mapping[str, str] | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Path:
-    """Write a recording in memory, such as the result of `repeat`, to a file; return its path.
-
-    Parameters
-    ----------
-    answer : Drive
-        The recording; viewers show it at the same times as the one that it was made from.
-    path : str or Path
-        The file; a number is added to its name if it exists.
-    force : bool
-        Replace an existing file.
-    about : mapping of str to str
-        Stored in the file.
-    progress : callable, optional
-        Called with ticks written and ticks in all, now and then.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be made or written.
-    """
+    """Write a recording in memory, such as the result of `repeat`, to a file; return its path."""
     epoch = answer.about.get("epoch_ns", "0")
     epoch_ns = int(epoch) if epoch.isdecimal() else 0
 
@@ -457,13 +350,7 @@ def keep(
 
 
 def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:
-    """Return where two runs first differ, lateness aside; None if every bit is the same.
-
-    Parameters
-    ----------
-    recorded, replayed : ndarray of TICK_DTYPE, shape (n,)
-        The same number of ticks of both runs.
-    """
+    """Return where two runs first differ, lateness aside; None if every bit is the same."""
     names = [name for name, _, _ in columns_of(recorded)]
     for start in range(0, len(recorded), ROWS):
         sides = [rows[start : start + ROWS] for rows in (recorded, replayed)]

@@ -133,39 +133,10 @@ cdef list stages_of(Settings settings):
 cdef class Settings:
     """A profile's settings, designed; ticks take them as a whole, and they never change.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        Designed for `period_ns`.
-    limits : CueLimits, optional
-        Bounds on what is sent; none if not given.
-    chains : sequence of OutputChain
-        The stages between the limited cue and the packets of each output; one output without stages if not given.
-    period_ns : int
-        Time from one tick to the next [ns].
-    bridge : {"hold", "linear", "predict"}
-        How a tick interpolates between frames; see `motioncue.bridge.bridge.Bridge`.
-    hold_s, fade_s : float
-        How long the last motion is held when no newer one comes, and the duration of a fade [s].
-    engage_s : float
-        How long a platform that begins to engage stays at neutral before the fade [s].
-    leave_s : tuple of float
-        Duration of the fade, and of the way down behind it, when the system ends the run [s]; never slower than
-        otherwise, so by default they last as long.
-    profile : object, optional
-        What the settings were made from.
-
     Attributes
     ----------
     algorithm, limits, chains, period_ns, profile
         As given.
-
-    Raises
-    ------
-    ValueError
-        If there are more chains than outputs allowed.
-    TypeError
-        If one of them is not an OutputChain.
     """
 
     def __cinit__(
@@ -219,11 +190,6 @@ cdef class Settings:
 cdef class Cueing:
     """Cueing that runs in a loop without the GIL, while any thread may change its settings.
 
-    Parameters
-    ----------
-    settings : Settings
-        The initial settings.
-
     Notes
     -----
     Real time: taking new settings does not allocate, needs no GIL and takes no lock.  Replaced settings are freed when
@@ -259,18 +225,7 @@ cdef class Cueing:
         return 0
 
     def retune(self, Settings settings not None):
-        """Use other settings from the next tick on.
-
-        Parameters
-        ----------
-        settings : Settings
-            Designed for the same period, and used by no other loop.
-
-        Raises
-        ------
-        ValueError
-            If their period or the stages of an output differ.
-        """
+        """Use other settings from the next tick on."""
         self.post(settings)
 
     @property

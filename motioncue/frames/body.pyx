@@ -136,28 +136,7 @@ cdef int vector3(object value, str name, double* out) except -1:
 
 
 cdef class BodyStage:
-    """Turns a source's telemetry into body-frame motion.
-
-    Parameters
-    ----------
-    world_north, world_up : sequence of 3 floats
-        Directions of zero heading and of up, in world coordinates; the world is right-handed.
-    car_forward, car_up : sequence of 3 floats
-        The car's forward and up axes in its own right-handed coordinates.
-    head_m : sequence of 3 floats
-        The occupant's head from the motion reference point: forward, right, up [m].
-    rotation : {"car_to_world", "world_to_car"}
-        Direction of the quaternion.
-    rates : {"world", "car"}
-        The axes in which angular velocity and acceleration come.
-    gravity : {"excluded", "included"}
-        Whether acceleration is kinematic ("excluded") or what an accelerometer reads (+g upwards at rest).
-
-    Raises
-    ------
-    ConfigError
-        If axes are zero, not finite or not orthogonal, or a word is not allowed.
-    """
+    """Turns a source's telemetry into body-frame motion."""
 
     def __init__(
         self,
@@ -197,23 +176,6 @@ cdef class BodyStage:
 
     def process(self, const Telemetry[::1] telemetry not None, Motion[::1] out not None):
         """Convert telemetry into motion and return the reason for each refused row.
-
-        Parameters
-        ----------
-        telemetry : ndarray of TELEMETRY_DTYPE, shape (n,)
-            What a simulator reports, in its own axes.
-        out : ndarray of MOTION_DTYPE, shape (n,)
-            Filled, except its times.
-
-        Returns
-        -------
-        ndarray of int32, shape (n,)
-            A `Reason` for each row; 0 where it was accepted.
-
-        Raises
-        ------
-        ValueError
-            If the lengths differ.
 
         Notes
         -----

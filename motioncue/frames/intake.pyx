@@ -167,36 +167,6 @@ cdef void know_stamps(Stamps* stamps, const Message* m) noexcept:
 cdef class Intake:
     """Takes whole packages of a source; gives replies and the newest motion.
 
-    Parameters
-    ----------
-    messages : sequence of CompiledMessage
-        One per package type, the most specific first.  If a system has "needed" packages, motion counts only within
-        the time that frames may come apart after one.  Messages identified only by zeros or by their size come last:
-        they are not tried for a package with another message's mark.
-    stage : BodyStage
-        The source's axes; an "axes" package replaces the car's.
-    stages : TelemetryStages, optional
-        Conversions before the body stage; none if not given.
-    unknown_reply : bytes
-        Reply to a package of any other type.
-    patience_s : float
-        How long the rest of a package may take to arrive [s], for stream sources.
-    reply_port : int
-        Port on which the simulator expects replies to its datagrams; 0: the port it sends from.
-    byte_order : {"little", "big"}
-        Byte order of the size field, for stream sources.
-    cipher : Cipher, optional
-        Deciphers every package; packages come as they are if not given.
-    heartbeat : Heartbeat, optional
-        The datagram without which the simulator sends nothing; whoever receives the packages sends it.
-    gather : Gather, optional
-        How whoever receives the packages reads them from shared memory.
-
-    Raises
-    ------
-    ValueError
-        If there are too many messages, the byte order is unknown, or a reply or a constant does not fit.
-
     Notes
     -----
     Real time: `feed` does not block and cannot fail; refused packages are counted in `rejected`.
@@ -246,14 +216,7 @@ cdef class Intake:
         self.watch(Thresholds())
 
     def watch(self, thresholds):
-        """Set what counts as a discontinuity, and how far acceleration and rates may contradict the motion.
-
-        Parameters
-        ----------
-        thresholds : motioncue.frames.settings.Watch
-            The plausibility thresholds; a new intake has that type's defaults.  With `UNWATCHED` every frame is
-            published as it is, to show what a source reports; discontinuities are still counted.
-        """
+        """Set what counts as a discontinuity, and how far acceleration and rates may contradict the motion."""
         self.intake.tuned = tuned_of(thresholds)
         use_thresholds(self.intake)
         self.intake.watch.trusting = thresholds == UNWATCHED
@@ -263,17 +226,6 @@ cdef class Intake:
         """Change settings while packages come; they are taken with the next package, without a lock.
 
         Call it from one thread at a time.
-
-        Parameters
-        ----------
-        thresholds : motioncue.frames.settings.Watch
-            The plausibility thresholds.
-        head_m : sequence of 3 floats
-            The occupant's head from the motion reference point: forward, right, up [m].
-        fade_s : float
-            How long the head takes to move there [s].
-        number : int
-            Number of the settings, for recordings.
         """
         cdef Tuned tuned = tuned_of(thresholds)
         tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
@@ -285,13 +237,7 @@ cdef class Intake:
         free(self.intake)
 
     def record(self, RecordRing ring not None):
-        """Put packages, frames and events into a ring as they come; call it before the first package.
-
-        Parameters
-        ----------
-        ring : RecordRing
-            The thread that feeds this source writes it.
-        """
+        """Put packages, frames and events into a ring as they come; call it before the first package."""
         self._ring = ring
         self.intake.ring = &ring.ring
 
@@ -306,14 +252,9 @@ cdef class Intake:
         return out
 
     def world(self):
-        """Return position and velocity of the newest frame in world axes.
+        """Return position and velocity of the newest frame in world axes [m, m/s].
 
         For use without a receiver.
-
-        Returns
-        -------
-        ndarray of shape (2, 3)
-            North, east, down [m, m/s]; NaN if unknown.
         """
         out = np.empty((2, 3))
         cdef double[:, ::1] view = out
@@ -330,31 +271,11 @@ cdef class Intake:
         return out
 
     def begin(self, int64_t now_ns):
-        """Begin a session with a simulator that has just connected.
-
-        Parameters
-        ----------
-        now_ns : int
-            When it connected, monotonic clock [ns].
-        """
+        """Begin a session with a simulator that has just connected."""
         intake_begin(self.intake, now_ns)
 
     def feed(self, const unsigned char[::1] data not None, int64_t now_ns):
-        """Take one whole package; return the reply, and True since more may come.
-
-        Parameters
-        ----------
-        data : bytes-like
-            The package.
-        now_ns : int
-            When it arrived, monotonic clock [ns].
-
-        Returns
-        -------
-        reply : bytes
-            Empty if the package wants no reply.
-        open : bool
-        """
+        """Take one whole package; return the reply, and True since more may come."""
         cdef uint8_t out[REPLY_BYTES]
         if data.shape[0] > <Py_ssize_t>LARGEST:
             refuse(self.intake, SIZE, now_ns, data.shape[0])

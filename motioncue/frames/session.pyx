@@ -99,11 +99,6 @@ cdef class Session(Intake):
 
     Every package begins with its size: 2 bytes, counting themselves.  The parameters are those of `Intake`.
 
-    Raises
-    ------
-    ValueError
-        If there are too many messages, or a reply or a constant does not fit.
-
     Notes
     -----
     Real time: `feed` does not block and cannot fail; refused packages are counted in `rejected`.
@@ -125,30 +120,11 @@ cdef class Session(Intake):
         free(self.state)
 
     def begin(self, int64_t now_ns):
-        """Begin a session with a simulator that has just connected.
-
-        Parameters
-        ----------
-        now_ns : int
-            When it connected, monotonic clock [ns].
-        """
+        """Begin a session with a simulator that has just connected."""
         session_begin(self.state, now_ns)
 
     def feed(self, const unsigned char[::1] data not None, int64_t now_ns):
-        """Take bytes as they arrive; return the replies, and whether the connection may stay open.
-
-        Parameters
-        ----------
-        data : bytes-like
-            Any number of bytes, split anywhere.
-        now_ns : int
-            When they arrived, monotonic clock [ns].
-
-        Returns
-        -------
-        replies : bytes
-        open : bool
-        """
+        """Take bytes as they arrive; return the replies, and whether the connection may stay open."""
         cdef Py_ssize_t start = 0
         cdef Py_ssize_t n = data.shape[0]
         cdef int piece

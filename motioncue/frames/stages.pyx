@@ -26,35 +26,7 @@ def place_of(field):
 
 
 cdef class TelemetryStages:
-    """Conversions of a source's telemetry before the body stage.
-
-    Parameters
-    ----------
-    attitude : {"quaternion", "angles", "forward_up", "forward_right"}
-        Which field holds the attitude; with the last two, `forward` and `up` hold the car's forward axis and its up or
-        right axis, in world axes.
-    order : sequence of str
-        Order in which the angles turn the car, each about the axis that the turns before have left.
-    velocity, acceleration_axes : {"world", "car"}
-        The axes in which they are given.
-    gravity : sequence of 3 numbers
-        Share of gravity in an acceleration in the car's axes, for forward, right, down: 1 for an accelerometer's
-        reading, else 0; in a world of other gravity, its ratio to standard gravity.
-    rates : {"said", "angles", "derived"}
-        Angular velocity as received; from the rates of roll, pitch, yaw; or derived from the attitude, which is also
-        done if no package has reported any.  The last two are in the car's axes, so the body stage has ``rates="car"``.
-    acceleration : {"native", "from_velocity"}
-        As received, or derived from the velocity, which is also done for axes of the car that no package has reported.
-    delay_s : float
-        Delay of derived quantities [s]: the time constant of s / (1 + s delay).
-    same : pair of str
-        First and last of the telemetry fields that, if all repeat, mark a repeated state of the simulator.
-
-    Raises
-    ------
-    ConfigError
-        If a word is not allowed, or the delay is not between 0.001 and 1 s.
-    """
+    """Conversions of a source's telemetry before the body stage."""
 
     def __init__(
         self,

@@ -37,18 +37,6 @@ cdef class UpVector(Stage):
 cdef class OutputChain:
     """The stages of one output, applied in the order given.
 
-    Parameters
-    ----------
-    stages : iterable of Stage
-        The chain takes them over.  Without stages, the actuation is the cue.
-
-    Raises
-    ------
-    ValueError
-        If there are more stages than a chain holds.
-    TypeError
-        If an item is not a Stage.
-
     Notes
     -----
     Actuation channels that no stage fills are 0.
@@ -78,17 +66,7 @@ cdef class OutputChain:
         chain_reset(&self.chain)
 
     def process(self, const Cue[::1] cue not None):
-        """Return what the output is sent for these cues, one tick a row; states carry over between calls.
-
-        Parameters
-        ----------
-        cue : ndarray of CUE_DTYPE, shape (n,)
-            What the platform is asked to do at each tick.
-
-        Returns
-        -------
-        ndarray of ACTUATION_DTYPE, shape (n,)
-        """
+        """Return what the output is sent for these cues, one tick a row; states carry over between calls."""
         cdef Py_ssize_t i
         out = np.zeros(cue.shape[0], dtype=ACTUATION_DTYPE)
         cdef Actuation[::1] rows = out

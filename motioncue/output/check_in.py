@@ -19,18 +19,7 @@ LONGEST = 4096  # bytes of an answer
 
 
 def check_exchanges(table: CheckIn) -> None:
-    """Refuse messages that are not hexadecimal digits.
-
-    Parameters
-    ----------
-    table : CheckIn
-        The profile's table.
-
-    Raises
-    ------
-    ConfigError
-        Names the message, what was found and what is allowed.
-    """
+    """Refuse messages that are not hexadecimal digits."""
     for key in ("begin", "end"):
         for index, exchange in enumerate(getattr(table, key)):
             for part in ("send", "answer"):
@@ -47,18 +36,7 @@ def check_exchanges(table: CheckIn) -> None:
 
 
 class CheckedIn:
-    """A connection over which a controller has been checked in.
-
-    Parameters
-    ----------
-    table : CheckIn
-        The profile's table, with an endpoint.
-
-    Raises
-    ------
-    EndpointError
-        If nobody listens there, or an answer does not come within three seconds or is another one.
-    """
+    """A connection over which a controller has been checked in."""
 
     def __init__(self, table: CheckIn) -> None:
         assert table.endpoint is not None

@@ -15,18 +15,7 @@ __all__ = ["Described"]
 
 
 class Described:
-    """A platform whose packet is described; it has what the module of a built-in one has for decoding.
-
-    Parameters
-    ----------
-    table : PacketTable
-        The packet.
-
-    Raises
-    ------
-    ConfigError
-        If the packet cannot be; names the part.
-    """
+    """A platform whose packet is described; it has what the module of a built-in one has for decoding."""
 
     STREAMS = ("motion",)
 
@@ -37,13 +26,7 @@ class Described:
         self._scale = table.scale
 
     def identify(self, data: bytes) -> Any:
-        """Return the layout of a packet, whose name is ``motion``, or ``other_1`` and so on.
-
-        Raises
-        ------
-        PacketError
-            If it is not the described one: another size, other constants, a wrong checksum, another text.
-        """
+        """Return the layout of a packet, whose name is ``motion``, or ``other_1`` and so on."""
         first: PacketError | None = None
         for packet in self._packets:
             try:
@@ -63,13 +46,7 @@ class Described:
             yield rest
 
     def split(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """Return the packets in a piece of a stream with what is between them, and the rest to be continued.
-
-        Parameters
-        ----------
-        data : bytes
-            From anywhere in the stream.
-        """
+        """Return the packets in a piece of a stream with what is between them, and the rest to be continued."""
         pieces: list[bytes] = []
         at = 0
         for start, end in _spans(self._packets, data, 0):
@@ -82,13 +59,7 @@ class Described:
         return pieces, data[at:]
 
     def channels(self, fields: Mapping[str, Any]) -> dict[str, float]:
-        """Return the cue's channels in SI units from decoded fields; those in sums are left out.
-
-        Parameters
-        ----------
-        fields : mapping
-            As decoded from a packet.
-        """
+        """Return the cue's channels in SI units from decoded fields; those in sums are left out."""
         names = {channel.name for channel in CUE}
         return {
             value.channel: (fields[name] - value.bias) / (value.scale * self._scale)

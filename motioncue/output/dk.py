@@ -50,11 +50,6 @@ def identify(data: bytes) -> Packet:
 
     DK reads by offset: 60 bytes of motion and 20 of gauges are enough, more are accepted, and so are zeros in place of
     the magic, which DK's own sample leaves zero.
-
-    Raises
-    ------
-    PacketError
-        If it belongs to neither stream.
     """
     packet = motionsim.identify(data, "dk")
     return packet if packet.name in STREAMS else Packet(MOTION.name, packet.size, packet.fields.values())

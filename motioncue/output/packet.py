@@ -66,20 +66,7 @@ class Inserted(NamedTuple):
 
 
 def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None) -> Encoding:
-    """Return how the packet that a profile describes is encoded.
-
-    Parameters
-    ----------
-    table : PacketTable
-        The packet's table in the profile.
-    actuators : mapping of str to Actuated, optional
-        Those of the profile's platform, by name.
-
-    Raises
-    ------
-    ConfigError
-        If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal; names the part.
-    """
+    """Return how the packet that a profile describes is encoded."""
     motion = _encoding(table, actuators or {})
     others = []
     for index, other in enumerate(table.others):
@@ -103,18 +90,7 @@ def _encoding(table: PacketLayout, actuators: Mapping[str, Actuated]) -> Encodin
 
 
 def layout_of(table: PacketLayout) -> Packet:
-    """Return the layout of a binary packet, with a field for each of its parts.
-
-    Parameters
-    ----------
-    table : PacketLayout
-        The packet's table in the profile; must have a `size`.
-
-    Raises
-    ------
-    ConfigError
-        If parts overlap or do not fit, or bytes are not hexadecimal; names the part.
-    """
+    """Return the layout of a binary packet, with a field for each of its parts."""
     assert table.size is not None
     parts = [
         Field(f"fields[{index}]", field.offset, np.dtype(_order(table, field) + field.type).str)
@@ -138,18 +114,7 @@ def layout_of(table: PacketLayout) -> Packet:
 
 
 def pieces_of(text: str) -> tuple[bytes, list[Inserted]]:
-    """Return a text packet's bytes without numbers, and its numbers.
-
-    Parameters
-    ----------
-    text : str
-        As in the profile.
-
-    Raises
-    ------
-    ConfigError
-        If a character is not one byte, or what is in braces is not a name and a format.
-    """
+    """Return a text packet's bytes without numbers, and its numbers."""
     literal, numbers = "", []
     for plain, braces in re.findall(r"((?:[^{}]|{{|}})*)([{}][^{}]*}?)?", text):
         literal += plain.replace("{{", "{").replace("}}", "}")
@@ -244,20 +209,7 @@ def _text(table: PacketLayout, text: str, actuators: Mapping[str, Actuated]) -> 
 
 
 def checked_text(table: PacketLayout, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
-    """Return a text's bytes without numbers, with room for its checksum, and the checksum for the seal.
-
-    Parameters
-    ----------
-    table : PacketLayout
-        The packet's table in the profile.
-    literal, inserted
-        As `pieces_of` returns them.
-
-    Raises
-    ------
-    ConfigError
-        If the text and the table do not fit each other, or numbers follow.
-    """
+    """Return a text's bytes without numbers, with room for its checksum, and the checksum for the seal."""
     c, places = table.checksum, [each for each in inserted if each.hexadecimal]
     if c is None or not places:
         if places:
@@ -419,18 +371,7 @@ def _state(table: PacketLayout, state: StateWord | None) -> SealedState | None:
 
 
 def checksum_of(table: PacketLayout) -> CheckedBytes | None:
-    """Return a packet's checksum for the seal; None if it has none.
-
-    Parameters
-    ----------
-    table : PacketLayout
-        The packet's table in the profile; must have a `size`.
-
-    Raises
-    ------
-    ConfigError
-        If it covers itself or too much.
-    """
+    """Return a packet's checksum for the seal; None if it has none."""
     c = table.checksum
     if c is None:
         return None

@@ -267,40 +267,14 @@ cdef void unpack_drives(void* state, const void* coeffs, const double* packed) n
 cdef class Actuators(Stage):
     """Converts the pose that the cue requests into the position of each actuator.
 
-    Parameters
-    ----------
-    kinematics : Kinematics
-        The platform.
-    names : sequence of str
-        Names of its actuators.
-    bounds : sequence of tuple of float
-        For each: lowest and highest position, speed [per s], acceleration [per s^2], in m or rad.
-    parked : sequence of float
-        Position of each actuator while the platform is parked.
-    rise_s : float
-        Duration of the way from there to neutral, and of the way back [s].
-    gives_way : sequence of str
-        `PARTS_OF_A_POSE` in the order in which they give way if a pose is out of reach.
-    dt : float
-        Length of a tick [s].
-    lag_s : float
-        Delay with which the actuators follow slow motions [s], by which the positions lead; 0: they do not.
-    lag_damping : float
-        Damping ratio of a lag of second order, up to 1; 0: it is of first order.
-    planned : bool
-        Whether the cue comes within a narrower range by itself, in two seconds after a change.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of actuators differ, a bound is not positive, or neutral is out of reach.
-
     Notes
     -----
     Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit, unless a lag is
     compensated.  Of a pose out of reach, the platform shows as much as it can: parts of it give way within about a
     second, and come back as slowly.  Until they have, the whole pose is smaller.  No latency of its own.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
+
+    Units: `dt` [s].
     """
 
     def __cinit__(self, Kinematics kinematics not None, names, bounds, parked, double rise_s, gives_way, double dt,

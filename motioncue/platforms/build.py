@@ -61,18 +61,7 @@ class Built(NamedTuple):
 
 
 def build(platform: Platform) -> Built:
-    """Return a platform in the form that the kernels take.
-
-    Parameters
-    ----------
-    platform : Platform
-        The profile's table.
-
-    Raises
-    ------
-    ConfigError
-        If neutral is out of reach, or singular; names the actuator, its position there, and its range.
-    """
+    """Return a platform in the form that the kernels take."""
     held, bounds = carriers_of(platform)
     names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
     for axis in platform.axes:
@@ -124,20 +113,7 @@ def build(platform: Platform) -> Built:
 
 
 def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Actuators:
-    """Return the stage that moves a platform's actuators.
-
-    Parameters
-    ----------
-    platform : Platform
-        The profile's table.
-    period_ns : int
-        Length of a tick [ns].
-
-    Raises
-    ------
-    ConfigError
-        As `build` does, or if there is a singular pose within reach.
-    """
+    """Return the stage that moves a platform's actuators."""
     built = _held(platform)
     if platform.lag_damping is not None and platform.lag_s is None:
         raise ConfigError(f"platform.lag_s: missing, but there is lag_damping = {platform.lag_damping:g}")
@@ -159,15 +135,7 @@ def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Ac
 
 
 def parked_of(platform: Platform, built: Built) -> list[float]:
-    """Return the position of each actuator while a platform is parked [m or rad].
-
-    Parameters
-    ----------
-    platform : Platform
-        The profile's table.
-    built : Built
-        What `build` makes of it.
-    """
+    """Return the position of each actuator while a platform is parked [m or rad]."""
     actuators = len(built.names) - len(platform.axes)
     return [
         low if platform.park == "down" and number < actuators else at
@@ -187,13 +155,7 @@ def _held(platform: Platform) -> Built:
 
 
 def platform_named(name: str) -> Platform:
-    """Return a built-in platform.
-
-    Parameters
-    ----------
-    name : str
-        A key of `motioncue.platforms.settings.platform_presets`.
-    """
+    """Return a built-in platform."""
     platform: Platform = msgspec.convert(platform_presets()[name], Platform)
     return platform
 
@@ -202,11 +164,6 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
     """Return how far a platform goes along each channel while the others are at neutral.
 
     In m or rad; None if no end was found.
-
-    Parameters
-    ----------
-    built : Built
-        The platform.
     """
     low, high = (np.array([bounds[side] for bounds in built.bounds]) for side in (0, 1))
     found: dict[str, tuple[float | None, float | None]] = {}
@@ -223,13 +180,7 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
 
 
 def channels_of(platform: Platform) -> dict[str, Actuated]:
-    """Return the actuators that a packet's fields can carry, by name.
-
-    Parameters
-    ----------
-    platform : Platform
-        The profile's table.
-    """
+    """Return the actuators that a packet's fields can carry, by name."""
     built = build(platform)
     return {
         name: Actuated(f"actuator_{number}", at, low, high)

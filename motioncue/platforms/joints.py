@@ -27,16 +27,6 @@ def joints_of(platform: Hexapod | CrankHexapod) -> list[tuple[Point, Point]]:
     """Return each actuator's joints on the platform and on the base.
 
     From the motion reference point at neutral: x forward, y right, z down [m].
-
-    Parameters
-    ----------
-    platform : Hexapod or CrankHexapod
-        The profile's table.
-
-    Raises
-    ------
-    ConfigError
-        If joints are not described, do not fit on their circle, or are mirrored.
     """
     top = _places(platform.platform, PLATFORM_PAIRS, "platform")
     bottom = _places(platform.base, BASE_PAIRS, "base")
@@ -82,18 +72,7 @@ def _refuse_mirrored(top: list[Point], bottom: list[Point]) -> None:
 
 
 def refuse_reversed_crank(platform: CrankHexapod) -> None:
-    """Refuse one crank that points the other way than the five others, where joints are pairs on a circle.
-
-    Parameters
-    ----------
-    platform : CrankHexapod
-        The profile's table.
-
-    Raises
-    ------
-    ConfigError
-        If there is such a crank; says what would be in line with the others.
-    """
+    """Refuse one crank that points the other way than the five others, where joints are pairs on a circle."""
     if platform.base.at_m is not None:
         return
     # Direction from the middle of the pair, the same for both joints if they are mirror images of each other.

@@ -17,24 +17,14 @@ cdef enum:
 cdef class Kinematics:
     """The actuators of a platform, for arrays of poses.
 
-    Parameters
-    ----------
-    actuators : sequence of dict
-        For each: kind ("leg", "crank", "post", "axis"), and as its kind requires: platform and base [m, shape (3,), x
-        forward, y right, z down, from the motion reference point at neutral], azimuth [rad, of the crank's plane, from
-        forward to the right], crank and rod [m], share (6 weights of the pose's components).
-
-    Raises
-    ------
-    ValueError
-        If there is no actuator or there are too many.
-
     Notes
     -----
     A pose is the displacement surge, sway, heave [m; forward, right, up] of the motion reference point from neutral, and
     roll, pitch, yaw [rad].
     Positions are lengths [m] of legs, angles [rad] of cranks above the horizontal, heights [m] of posts above neutral.
     Real time: the kernels of kinematics.h neither allocate nor fail; these methods allocate what they return.
+
+    Units: `actuators` [m].
     """
 
     def __cinit__(self, actuators):
@@ -68,21 +58,7 @@ cdef class Kinematics:
         return tuple([names[self.geometry.kinds[i]] for i in range(self.geometry.count)])
 
     def inverse(self, poses, *, bint held=False):
-        """Return the positions of the actuators at each pose.
-
-        Parameters
-        ----------
-        poses : ndarray of float64, shape (n, 6)
-            Surge, sway, heave [m], roll, pitch, yaw [rad].
-        held : bool
-            Whether a pose that brings a crank and its rod within 15 deg of one line is out of reach, as it is for what
-            the engine asks of a platform; on the way between two poses it may come closer.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, actuators)
-            NaN where an actuator cannot reach the pose, whatever its range.
-        """
+        """Return the positions of the actuators at each pose."""
         cdef const double[:, ::1] p = _rows("poses", poses, 6)
         out = np.empty((p.shape[0], self.geometry.count))
         cdef double[:, ::1] o = out
@@ -96,18 +72,7 @@ cdef class Kinematics:
         return out
 
     def jacobian(self, poses):
-        """Return the derivatives of the actuators' positions by the platform's motion.
-
-        Parameters
-        ----------
-        poses : ndarray of float64, shape (n, 6)
-            Surge, sway, heave [m], roll, pitch, yaw [rad].
-
-        Returns
-        -------
-        ndarray of float64, shape (n, actuators, 6)
-            Per displacement along x forward, y right, z down [m] and per turn about these axes of the base [rad].
-        """
+        """Return the derivatives of the actuators' positions by the platform's motion."""
         cdef const double[:, ::1] p = _rows("poses", poses, 6)
         out = np.empty((p.shape[0], self.geometry.count, 6))
         cdef double[:, :, ::1] o = out
@@ -119,22 +84,7 @@ cdef class Kinematics:
         return out
 
     def forward(self, positions, start=None):
-        """Return the pose at which the actuators have these positions.
-
-        Parameters
-        ----------
-        positions : ndarray of float64, shape (n, actuators)
-            As `inverse` gives them.
-        start : ndarray of float64, shape (6,), optional
-            First guess; neutral if not given.  Each next row starts from the pose found for the row before.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, 6)
-            Surge, sway, heave [m], roll, pitch, yaw [rad]; directions that the actuators leave free keep their value in
-            `start`.  NaN if the search has not converged within 20 steps.  A pose may be one that `inverse` calls out of
-            reach, because cranks are followed up to the line with their rods.
-        """
+        """Return the pose at which the actuators have these positions."""
         cdef const double[:, ::1] p = _rows("positions", positions, self.geometry.count)
         out = np.empty((p.shape[0], 6))
         cdef double[:, ::1] o = out

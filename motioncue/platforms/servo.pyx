@@ -51,31 +51,11 @@ cdef enum:
 cdef class Servos:
     """The drives of a platform's actuators, made of software.
 
-    Parameters
-    ----------
-    bounds : sequence of tuple of float
-        For each actuator: lower and upper end stop, speed [per s] and acceleration [per s^2] that it is made for; m or
-        rad.
-    dt : float
-        Length of a tick [s].
-    lag_s : float
-        Delay of slow motions [s]: the time constant T of a first-order lag; of a second-order one 2 z / w.  0 follows
-        at once.
-    damping : float, optional
-        Damping ratio z of a second-order lag; first order if not given.
-    dead_time_s : float
-        Time before a command has any effect [s], up to 1.
-    friction : float
-        Half width of the band of friction, as a share of each actuator's range.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
     Notes
     -----
     A commanded position is held until the next one.  A drive begins at rest at its first command.
+
+    Units: `dt` [s].
     """
 
     cdef Servo servos[MOST]
@@ -126,22 +106,7 @@ cdef class Servos:
         memset(self.states, 0, sizeof(self.states))
 
     def process(self, positions):
-        """Return where the drives are at each tick; states carry over between calls.
-
-        Parameters
-        ----------
-        positions : ndarray of float64, shape (n, actuators)
-            Commanded positions, one row per tick.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, actuators)
-
-        Raises
-        ------
-        ValueError
-            If a position is not finite, or the shape is another one.
-        """
+        """Return where the drives are at each tick; states carry over between calls."""
         rows = np.ascontiguousarray(positions, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.count:
             raise ValueError(f"positions: found shape {rows.shape}, allowed is (n, {self.count})")

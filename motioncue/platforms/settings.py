@@ -179,11 +179,5 @@ def platform_presets() -> Mapping[str, Mapping[str, Any]]:
 
 
 def platform_text(name: str) -> str:
-    """Return the TOML text of a built-in platform.
-
-    Parameters
-    ----------
-    name : str
-        A key of `platform_presets`.
-    """
+    """Return the TOML text of a built-in platform."""
     return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")

@@ -48,18 +48,7 @@ class Frame(NamedTuple):
 
 
 def refuse_singular_neutral(frame: Frame) -> None:
-    """Refuse a frame that is not held at neutral: all legs parallel, joints mirrored, posts on a line.
-
-    Parameters
-    ----------
-    frame : Frame
-        The frame.
-
-    Raises
-    ------
-    ConfigError
-        If it is not held.
-    """
+    """Refuse a frame that is not held at neutral: all legs parallel, joints mirrored, posts on a line."""
     if not frame.actuators:
         return
     held = frame.held(np.zeros((1, 6)))[0]
@@ -76,19 +65,7 @@ def refuse_singular_reach(frame: Frame, bounds: FloatArray, farthest: FloatArray
     Its actuators could lose it there, or break it.  Looks along ways from neutral to the end of reach, then around the
     weakest pose, with a fixed seed.
 
-    Parameters
-    ----------
-    frame : Frame
-        The frame.
-    bounds : ndarray of float64, shape (actuators, 4)
-        Lowest and highest position of each in the first two columns.
-    farthest : ndarray of float64, shape (6,)
-        End of the range of each channel alone [m, rad].
-
-    Raises
-    ------
-    ConfigError
-        If such a pose was found.
+    Units: `farthest` [m, rad].
     """
     random = np.random.default_rng(1)
     least = max(SINGULAR, LESS_HELD * float(frame.held(np.zeros((1, 6)))[0]))

@@ -75,20 +75,7 @@ class Control(NamedTuple):
 def controls(
     table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, Any]] = (), names: Sequence[str] = ()
 ) -> list[Control]:
-    """Return the settings of a table and of the tables in it, in their order.
-
-    Parameters
-    ----------
-    table : Struct
-        A table of a profile; keys of tables that it does not have are left out.  Texts for people, such as
-        descriptions, are no settings.
-    place : str
-        Its dotted path; empty for a profile.
-    presets : sequence of mappings
-        What presets have in place of the table; its own if it has presets.
-    names : sequence of str
-        The only keys of the table itself; all if empty.
-    """
+    """Return the settings of a table and of the tables in it, in their order."""
     found: list[Control] = []
     presets = list(getattr(table, "presets", {}).values()) or presets
     said = sentences(type(table))
@@ -220,15 +207,7 @@ def _texts(kind: Any) -> tuple[str, ...]:
 
 
 def values_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value of nested tables by the keys of `controls`; lists of words stay whole.
-
-    Parameters
-    ----------
-    value : Any
-        Tables, as ``msgspec.to_builtins`` gives them.
-    path : str
-        Their dotted path.
-    """
+    """Yield every value of nested tables by the keys of `controls`; lists of words stay whole."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from values_of(item, f"{path}.{key}" if path else key)
@@ -240,15 +219,7 @@ def values_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def item_of(tables: Any, key: str) -> Any:
-    """Return the value at a key of `controls`; None if there is none.
-
-    Parameters
-    ----------
-    tables : mapping
-        Nested tables.
-    key : str
-        Dotted path.
-    """
+    """Return the value at a key of `controls`; None if there is none."""
     for step in _steps(key):
         try:
             tables = tables[step]
@@ -258,17 +229,7 @@ def item_of(tables: Any, key: str) -> Any:
 
 
 def with_item(tables: Mapping[str, Any], key: str, value: Any) -> tuple[str, Any]:
-    """Return the key and value with which a setting changes: in a list, those of the list.
-
-    Parameters
-    ----------
-    tables : mapping
-        Nested tables, which stay as they are.
-    key : str
-        Dotted path of the setting.
-    value : Any
-        Its new value.
-    """
+    """Return the key and value with which a setting changes: in a list, those of the list."""
     root, bracket, _ = key.partition("[")
     if not bracket:
         return key, value

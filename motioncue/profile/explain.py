@@ -19,17 +19,7 @@ WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or
 
 
 def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: type) -> str:
-    """Return a validation error in plain words: the key's path, what was found, what is allowed.
-
-    Parameters
-    ----------
-    error : ValidationError
-        Raised by the conversion of `tables` to `root`.
-    tables : mapping
-        The converted tables.
-    root : type
-        The target, a `msgspec.Struct`.
-    """
+    """Return a validation error in plain words: the key's path, what was found, what is allowed."""
     message, _, where = str(error).partition(" - at `$.")
     path = _with_names(where.rstrip("`") if where else "", tables, root)
     prefix = f"{path}: " if path else ""
@@ -215,19 +205,7 @@ FAR = 10.0
 
 
 def bounds_off(profile: "Profile") -> list[str]:
-    """Return the bounds of a profile that are off: key, value, and what that means.
-
-    Parameters
-    ----------
-    profile : Profile
-        The settings in force.
-
-    Returns
-    -------
-    list of str
-        Empty if all are on.  A bound is off if it is ``"none"``, left out where its default bounds, or ten times its
-        default or more.
-    """
+    """Return the bounds of a profile that are off: key, value, and what that means."""
     if profile.limits == "none":
         off = ['limits = "none": nothing bounds what the platform is asked to do']
     else:
@@ -242,18 +220,7 @@ def bounds_off(profile: "Profile") -> list[str]:
 
 
 def bounds_in_force(profile: "Profile") -> list[str]:
-    """Return the bounds of a profile in few lines: limits, watch, supervisor and platform.
-
-    Parameters
-    ----------
-    profile : Profile
-        The settings in force.
-
-    Returns
-    -------
-    list of str
-        What differs from the defaults, by key and value; one line if nothing does and there is no platform.
-    """
+    """Return the bounds of a profile in few lines: limits, watch, supervisor and platform."""
     lines, same = [], []
     for name, default in (("limits", Limits()), *((name, type(getattr(profile, name))()) for name in TABLES)):
         table = getattr(profile, name)

@@ -14,18 +14,7 @@ __all__ = ["platform", "platform_table"]
 
 
 def platform_table(of: Platform | Profile | Mapping[str, Any] | str | Path) -> Platform:
-    """Return the table of a platform, not yet examined.
-
-    Parameters
-    ----------
-    of : Platform, Profile, mapping, str or Path
-        As for `platform`.
-
-    Raises
-    ------
-    ConfigError
-        As `platform` does, except for the geometry.
-    """
+    """Return the table of a platform, not yet examined."""
     if isinstance(of, Hexapod | CrankHexapod | Posts | Axes):
         return of
     if isinstance(of, Mapping):

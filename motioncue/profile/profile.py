@@ -230,13 +230,7 @@ def builtin_profiles() -> list[str]:
 
 
 def profile_text(name: str) -> str:
-    """Return the TOML text of a built-in profile or of a file.
-
-    Raises
-    ------
-    ConfigError
-        If it does not exist.
-    """
+    """Return the TOML text of a built-in profile or of a file."""
     if name in _builtin():
         return _builtin()[name].read_text(encoding="utf-8")
     try:
@@ -264,27 +258,7 @@ def parse_profile(
     overrides: Iterable[str | Mapping[str, Any]] = (),
     scaled: Scaled | None = None,
 ) -> Profile:
-    """Return the profile in a TOML text.
-
-    Parameters
-    ----------
-    text : str
-        TOML.
-    name : str
-        Name of the profile, also used in errors.
-    overrides : iterable of str or mapping
-        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.  A mapping has values by dotted key
-        or in nested tables.
-    scaled : callable, optional
-        Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile; without it they are those of
-        the preset that is scaled.
-
-    Raises
-    ------
-    ConfigError
-        If a key is unknown or missing, or its value is not allowed; names its path, what was found and what is allowed.
-        Whether systems and endpoints exist is checked later, when the profile is used.
-    """
+    """Return the profile in a TOML text."""
     refuse_long_keys(text, name)
     try:
         tables = tomllib.loads(text)
@@ -304,18 +278,7 @@ class _WithPlatform(Table, frozen=True, kw_only=True):
 
 
 def platform_from(table: Mapping[str, Any]) -> Platform:
-    """Return a platform from the table of a profile; its preset supplies what is left out.
-
-    Parameters
-    ----------
-    table : mapping
-        As ``[platform]`` in a profile.
-
-    Raises
-    ------
-    ConfigError
-        As `parse_profile` does.
-    """
+    """Return a platform from the table of a profile; its preset supplies what is left out."""
     tables: dict[str, Any] = {"platform": dict(table)}
     try:
         fill_from_presets(tables)
@@ -326,22 +289,7 @@ def platform_from(table: Mapping[str, Any]) -> Platform:
 
 
 def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], scaled: Scaled | None = None) -> Profile:
-    """Return a profile with some values changed; a preset fills the same keys as before.
-
-    Parameters
-    ----------
-    profile : Profile
-        The profile to change.
-    overrides : mapping, or iterable of str
-        Values by dotted key or in nested tables; or ``KEY=VALUE`` as for `parse_profile`.
-    scaled : callable, optional
-        As for `parse_profile`.
-
-    Raises
-    ------
-    ConfigError
-        As `parse_profile` does.
-    """
+    """Return a profile with some values changed; a preset fills the same keys as before."""
     tables = _tables(profile)
     for key, value in given(overrides):
         put(tables, key, value)
@@ -349,13 +297,7 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], s
 
 
 def resolved_text(profile: Profile) -> str:
-    """Return TOML with every value of a profile, one dotted key a line, presets and defaults included.
-
-    Parameters
-    ----------
-    profile : Profile
-        The profile.
-    """
+    """Return TOML with every value of a profile, one dotted key a line, presets and defaults included."""
     lines = {
         key: f"{key} = {_toml(value)}"
         for key, value in flat(msgspec.to_builtins(profile), lists=False)
@@ -376,13 +318,7 @@ def _toml(value: Any) -> str:
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
-    """Return the keys in which two profiles differ, with both values; None for a missing one.
-
-    Parameters
-    ----------
-    old, new : Profile
-        The profiles to compare.
-    """
+    """Return the keys in which two profiles differ, with both values; None for a missing one."""
     before, after = (dict(flat(msgspec.to_builtins(profile))) for profile in (old, new))
     return {
         key: (before.get(key), after.get(key))

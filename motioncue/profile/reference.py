@@ -48,13 +48,7 @@ class Section(NamedTuple):
 
 
 def sections(profile: type[msgspec.Struct]) -> list[Section]:
-    """Return the tables of a profile, each once, in the order in which they are met.
-
-    Parameters
-    ----------
-    profile : type
-        The outermost table.
-    """
+    """Return the tables of a profile, each once, in the order in which they are met."""
     places: dict[type[msgspec.Struct], list[str]] = {}
     for place, table in _walk("", profile):
         places.setdefault(table, []).append(place)
@@ -62,13 +56,7 @@ def sections(profile: type[msgspec.Struct]) -> list[Section]:
 
 
 def markdown(found: list[Section]) -> str:
-    """Return sections as a page.
-
-    Parameters
-    ----------
-    found : list of Section
-        As `sections` returns them.
-    """
+    """Return sections as a page."""
     lines = [HEAD]
     for section in found:
         lines += ["", f"## `{section.title}`", "", section.sentence, ""]
@@ -123,13 +111,7 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 
 @cache
 def sentences(table: type) -> dict[str, str]:
-    """Return the sentence below each key in the source of a table and of its bases.
-
-    Parameters
-    ----------
-    table : type
-        A table of a profile.
-    """
+    """Return the sentence below each key in the source of a table and of its bases."""
     found: dict[str, str] = {}
     for kind in reversed(table.__mro__):
         if not kind.__module__.startswith("motioncue."):

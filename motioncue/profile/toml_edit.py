@@ -10,23 +10,7 @@ __all__ = ["changed_text"]
 
 
 def changed_text(text: str, values: Mapping[str, Any]) -> str:
-    """Return TOML with some values changed, and its comments, order and layout kept.
-
-    Parameters
-    ----------
-    text : str
-        TOML.
-    values : mapping
-        Values by dotted key, with ``[0]`` and so on behind lists of tables; None removes a key, and the tables that are
-        empty then.
-
-    Raises
-    ------
-    LookupError
-        If a list of tables has no such item.
-    TypeError
-        If there is no such list.
-    """
+    """Return TOML with some values changed, and its comments, order and layout kept."""
     import tomlkit
 
     document = tomlkit.parse(text)

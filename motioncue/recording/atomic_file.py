@@ -13,15 +13,7 @@ __all__ = ["numbered", "write_whole"]
 
 
 def numbered(path: Path, number: int) -> Path:
-    """Return a path with a number added to its name.
-
-    Parameters
-    ----------
-    path : Path
-        The path.
-    number : int
-        0 adds none.
-    """
+    """Return a path with a number added to its name."""
     return path.with_name(f"{path.stem}-{number}{path.suffix}") if number else path
 
 
@@ -30,20 +22,6 @@ def write_whole(path: Path, write: Callable[[Path], object], *, force: bool = Fa
 
     Whatever ends the writing, an error or Ctrl-C, leaves the folder as it was.  A process that is killed leaves a
     hidden file that ends with ``.part`` and the file's own ending; the next one that writes to this place removes it.
-
-    Parameters
-    ----------
-    path : Path
-        The place; a number is added to its name if it exists.
-    write : callable
-        Is given the path to write to, with the same ending.
-    force : bool
-        Replace an existing file.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written or moved.
     """
     _remove_left(path)
     begin, end = _part_name(path)

@@ -48,31 +48,12 @@ class Captured(NamedTuple):
 
 
 def is_capture(data: bytes) -> bool:
-    """Say whether bytes are the beginning of a capture file.
-
-    Parameters
-    ----------
-    data : bytes
-        At least the first four.
-    """
+    """Say whether bytes are the beginning of a capture file."""
     return data[:4] in MAGIC
 
 
 def captured(data: bytes, missing: int = 0) -> Captured:
-    """Return the UDP datagrams in a capture file, with fragments joined; ignore everything else.
-
-    Parameters
-    ----------
-    data : bytes
-        A pcap or pcapng file of Ethernet, Linux cooked, loopback or raw IP; it is read up to its last whole frame.
-    missing : int
-        Bytes of the file behind these.
-
-    Raises
-    ------
-    PacketError
-        If it is not a capture, has another link type, or holds more than `MOST` datagrams.
-    """
+    """Return the UDP datagrams in a capture file, with fragments joined; ignore everything else."""
     dpkt = _dpkt()
     end = _whole(data)
     left = len(data) - end + missing

@@ -49,11 +49,6 @@ def columns(rows: npt.NDArray[np.void]) -> list[Column]:
     """Return the columns of records.
 
     Nested records give columns such as ``motion_surge``, arrays such as ``actuator_1``.
-
-    Parameters
-    ----------
-    rows : ndarray of MOTION_DTYPE or TICK_DTYPE, shape (n,)
-        Frames or ticks.
     """
     assert rows.dtype.names is not None
     found = []
@@ -73,12 +68,7 @@ def columns(rows: npt.NDArray[np.void]) -> list[Column]:
 def hole_text(hole: Hole, zero: int) -> str:
     """Return a text on a hole.
 
-    Parameters
-    ----------
-    hole : Hole
-        Where records are missing.
-    zero : int
-        From when seconds are counted [ns].
+    Units: `zero` [ns].
     """
     begin, end = (1e-9 * (time - zero) for time in (hole.begin, hole.end))
     why = LOST_WHY.get(hole.reason, hole.reason)
@@ -287,13 +277,7 @@ def _values(events: list[Event], name: str) -> npt.NDArray[Any]:
 
 
 def actuators_of(profile: Mapping[str, Any] | None) -> list[tuple[str, str]] | None:
-    """Return name and unit of the actuators of a recorded profile's platform; None if it does not say.
-
-    Parameters
-    ----------
-    profile : mapping or None
-        Its tables.
-    """
+    """Return name and unit of the actuators of a recorded profile's platform; None if it does not say."""
     table = None if profile is None else profile.get("platform")
     if table is None:
         return None if profile is None else []

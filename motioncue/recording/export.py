@@ -40,31 +40,6 @@ def export(
 ) -> Exported:
     """Write a recording for other programs; return how many rows there are, and where.
 
-    Parameters
-    ----------
-    drive : Drive or iterable of Drive
-        What `motioncue.read` returned, or `motioncue.read_pieces`, with which memory does not grow with the drive.
-    path : str or Path
-        Its ending says the format: .csv, .parquet (needs pyarrow) or .mf4 (needs asammdf).  A number is added to a name
-        in use.
-    what : {"ticks", "frames", "events"}
-        One row each.
-    force : bool
-        Replace an existing file.
-    progress : callable, optional
-        Called with rows done.
-
-    Returns
-    -------
-    Exported
-        The file appears when it is whole.
-
-    Raises
-    ------
-    ConfigError
-        If the ending or `what` is not one of these, there is nothing to export, a library is not installed, or the
-        file cannot be written.
-
     Notes
     -----
     Columns carry their unit: in the header of a CSV (``surge [m/s^2]``), in the field's metadata of Parquet, as the

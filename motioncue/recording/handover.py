@@ -19,13 +19,7 @@ HOME = re.compile(r"([\\/](?:home|Users)[\\/])[^\\/]+")
 
 
 def without_names(value: Any) -> Any:
-    """Return a value of a profile without hosts of a network, folders, or what a free text may say.
-
-    Parameters
-    ----------
-    value : mapping, list, str or other
-        Mappings and lists are searched to their ends; an endpoint stays one.
-    """
+    """Return a value of a profile without hosts of a network, folders, or what a free text may say."""
     if isinstance(value, Mapping):
         return {str(key): "" if key == "description" else without_names(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -39,15 +33,7 @@ def without_names(value: Any) -> Any:
 
 
 def for_strangers(drive: Drive, minutes: float) -> Drive:
-    """Return the last minutes of a drive without hosts, folders and descriptions.
-
-    Parameters
-    ----------
-    drive : Drive
-        A drive.  One that is not longer stays whole, so that it can be replayed to the bit.
-    minutes : float
-        Its largest length [min].
-    """
+    """Return the last minutes of a drive without hosts, folders and descriptions."""
     about = {key: text for key, text in drive.about.items() if key in ("version", "epoch_ns", "python", "opening")}
     times = [int(rows[-1]) for rows in (drive.ticks["deadline"], drive.motion["time"]) if len(rows)]
     start_s = 1e-9 * (max(times, default=0) - drive.zero) - 60.0 * minutes

@@ -54,13 +54,7 @@ PACKING_PLACE = 9 + 28  # offset of the packing's name in a chunk's record
 
 
 def is_mcap(data: bytes) -> bool:
-    """Say whether a file is an MCAP file.
-
-    Parameters
-    ----------
-    data : bytes
-        At least the first eight bytes.
-    """
+    """Say whether a file is an MCAP file."""
     return data.startswith(MAGIC)
 
 
@@ -81,13 +75,7 @@ class Damage:
         self._said: list[str] = []
 
     def add(self, text: str) -> None:
-        """Add a finding.
-
-        Parameters
-        ----------
-        text : str
-            What was found, and where.
-        """
+        """Add a finding."""
         self.count += 1
         if self.count <= SAID:
             self._said.append(text)
@@ -221,24 +209,12 @@ class _Held(NamedTuple):
 class McapFile:
     """The readable messages of an MCAP file by topic.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file; data added while it is read is ignored.
-    data : bytes, optional
-        The file's contents, if they have been read already.
-
     Attributes
     ----------
     damage : Damage
         What could not be read.
     profile : str
         The profile that its header names, such as ros2.
-
-    Raises
-    ------
-    PacketError
-        If it cannot be opened or is not an MCAP file.
 
     Notes
     -----
@@ -374,10 +350,7 @@ class McapFile:
     def parts(self, most: int = PIECE) -> Iterator["McapFile"]:
         """Yield parts of the file, in its order, as files of their own; the first has the damage found so far.
 
-        Parameters
-        ----------
-        most : int
-            About how much each holds unpacked [bytes].
+        Units: `most` [bytes].
         """
         first, size = 0, 0
         for place, held in enumerate([*self._chunks, None]):
@@ -415,13 +388,7 @@ class McapFile:
             raise PacketError(f"recording {str(self._path)!r}: was changed while it was read: {error}") from error
 
     def stamped(self, channel: int) -> Iterator[tuple[int, bytes]]:
-        """Yield when each message of a channel was recorded [ns], and its payload, in the file's order.
-
-        Parameters
-        ----------
-        channel : int
-            Number of the channel.
-        """
+        """Yield when each message of a channel was recorded [ns], and its payload, in the file's order."""
         for data, _, places in self._with([channel]):
             for place in places.tolist():
                 length, _, _, time = struct.unpack_from("<QHIQ", data, place + 1)
@@ -440,11 +407,6 @@ class McapFile:
         """Yield the payload of each message of one of motioncue's topics, as written by this version.
 
         Messages of another version are counted as damage.
-
-        Parameters
-        ----------
-        topic : Topic
-            The topic.
         """
         for data, _, places in self._with(self._own(topic)):
             for place in places.tolist():
@@ -452,13 +414,7 @@ class McapFile:
                 yield data[place + MESSAGE_HEAD : place + 9 + length]
 
     def rows(self, topic: Topic) -> npt.NDArray[np.void]:
-        """Return the messages of one of motioncue's topics as an array; count others as damage.
-
-        Parameters
-        ----------
-        topic : Topic
-            A topic whose messages all have the same size.
-        """
+        """Return the messages of one of motioncue's topics as an array; count others as damage."""
         assert topic.dtype is not None
         size = MESSAGE_HEAD + 4 + topic.dtype.itemsize
         channels, others, row = self._own(topic), 0, 0
@@ -580,35 +536,17 @@ class Settings(NamedTuple):
 
 
 def packages_in(file: McapFile) -> list[Package]:
-    """Return the packages of a simulator, as they arrived.
-
-    Parameters
-    ----------
-    file : McapFile
-        The file; unreadable packages are added to its damage.
-    """
+    """Return the packages of a simulator, as they arrived."""
     return _decoded(file, PACKAGE, decode_package)
 
 
 def events_in(file: McapFile) -> list[Event]:
-    """Return the events in order of time.
-
-    Parameters
-    ----------
-    file : McapFile
-        The file; unreadable events are added to its damage.
-    """
+    """Return the events in order of time."""
     return sorted(_decoded(file, EVENT, decode_event))
 
 
 def settings_in(file: McapFile) -> list[Settings]:
-    """Return the profiles in force, in the order of the file.
-
-    Parameters
-    ----------
-    file : McapFile
-        The file; unreadable settings are added to its damage.
-    """
+    """Return the profiles in force, in the order of the file."""
     return _decoded(file, SETTINGS, _settings)
 
 

@@ -67,24 +67,6 @@ def _made(path: Path, force: bool) -> tuple[Path, IO[bytes]]:
 class RecordingWriter:
     """One recording, written record by record: a context manager.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file; it stays the same even if the process changes its working directory.
-    force : bool
-        Replace an existing file; otherwise a number is added to the name.
-    epoch_ns : int
-        Added to monotonic times for the wall-clock time that viewers show [ns].
-    about : mapping of str to str
-        Stored in the file: host, what the system has granted, and other facts about its making.
-    actuators : sequence of tuple of str
-        Name and unit of the platform's actuators, for the definition and for joint states.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be made; names it and the system's reason.
-
     Notes
     -----
     Everything up to the last `flush` is readable after a crash or a full disk.  A write that fails raises OSError; then
@@ -144,46 +126,22 @@ class RecordingWriter:
         self.counts[topic.name] += 1
 
     def about(self, about: Mapping[str, str]) -> None:
-        """Add facts about the making of the recording.
-
-        Parameters
-        ----------
-        about : mapping of str to str
-            Replaces values with the same names.
-        """
+        """Add facts about the making of the recording."""
         self._about |= about
         self._writer.add_metadata("motioncue", self._about)
 
     def packages(self, packages: list[Package]) -> None:
-        """Write packages.
-
-        Parameters
-        ----------
-        packages : list of Package
-            In order of time.
-        """
+        """Write packages."""
         for package in packages:
             self._add(PACKAGE, package.time, encode_package(package))
 
     def events(self, events: list[Event]) -> None:
-        """Write events.
-
-        Parameters
-        ----------
-        events : list of Event
-            In order of time.
-        """
+        """Write events."""
         for event in events:
             self._add(EVENT, event.time, encode_event(event))
 
     def frames(self, motion: npt.NDArray[np.void]) -> None:
-        """Write the motion of frames.
-
-        Parameters
-        ----------
-        motion : ndarray of MOTION_DTYPE, shape (n,)
-            In order of time.
-        """
+        """Write the motion of frames."""
         self._rows(FRAME, motion, motion["time"])
         self._standard(IMU_TOPIC, motion["time"], imu_messages(motion, self._stamps(motion["time"])))
         fast = motion[np.isfinite(motion["speed"])]
@@ -198,13 +156,7 @@ class RecordingWriter:
             self._add(topic, time, message.tobytes())
 
     def ticks(self, ticks: npt.NDArray[np.void]) -> None:
-        """Write ticks.
-
-        Parameters
-        ----------
-        ticks : ndarray of TICK_DTYPE, shape (n,)
-            In order of time.
-        """
+        """Write ticks."""
         self._rows(TICK, ticks, ticks["deadline"])
         if self._actuators and len(ticks):
             slots = ticks["deadline"] * JOINT_RATE_HZ // 10**9
@@ -223,25 +175,12 @@ class RecordingWriter:
     def settings(self, time: int, number: int, profile: Mapping[str, Any]) -> None:
         """Write the profile in force from a time on.
 
-        Parameters
-        ----------
-        time : int
-            Monotonic clock [ns].
-        number : int
-            0 at the beginning, one more with each change.
-        profile : mapping
-            The profile's tables, with presets filled in.
+        Units: `time` [ns].
         """
         self._add(SETTINGS, time, encode_settings(time, number, json.dumps(profile)))
 
     def flush(self) -> None:
-        """Make everything so far readable, whatever happens next.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the file has been removed or replaced; any other OSError if the system refuses to write.
-        """
+        """Make everything so far readable, whatever happens next."""
         self._writer.flush()
         found = os.fstat(self._file.fileno())
         try:

@@ -25,24 +25,7 @@ class Mended(NamedTuple):
 
 
 def mend(path: str | Path, to: str | Path, *, force: bool = False) -> Mended:
-    """Write what can be read of an MCAP file, of any software, to a file that is whole.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; it stays as it is.
-    to : str or Path
-        The new file; a number is added to a name in use.
-    force : bool
-        Replace an existing file.
-
-    Raises
-    ------
-    PacketError
-        If nothing can be read.
-    ConfigError
-        If the new file cannot be written.
-    """
+    """Write what can be read of an MCAP file, of any software, to a file that is whole."""
     file, to = McapFile(path), Path(to)
     if file.empty:
         raise PacketError(f"recording {quoted(path)}: found no message that can be read")

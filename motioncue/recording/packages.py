@@ -34,18 +34,7 @@ class Timed(NamedTuple):
 def feed(
     packages: Iterable[Timed], *intakes: Intake, before: Callable[[int], object] = lambda time_ns: None
 ) -> Iterator[bool]:
-    """Feed packages at their times; yield whether each one gave the first intake a frame.
-
-    Parameters
-    ----------
-    packages : iterable of Timed
-        In order of time; each is read when the one before has been fed and its result yielded.
-    *intakes : Intake
-        Each gets every package; a session begins with the first package, and with the first one after the simulator
-        left.
-    before : callable, optional
-        Called with each package's time before it is fed, for example to run an emitter until then.
-    """
+    """Feed packages at their times; yield whether each one gave the first intake a frame."""
     connected = False
     for time_ns, package in packages:
         before(time_ns)
@@ -62,19 +51,7 @@ def feed(
 def arriving(
     packages: Iterable[bytes], times_s: Sequence[float] | None, rate_hz: float | None, intake: Intake
 ) -> Iterator[Timed]:
-    """Yield packages with the given times, else at a rate of frames, else all at once.
-
-    Parameters
-    ----------
-    packages : iterable of bytes
-        In order of arrival.
-    times_s : sequence of float or None
-        Arrival times [s].
-    rate_hz : float or None
-        Frames per second [Hz].
-    intake : Intake
-        Must be fed each package before the next one is requested: a package without a frame takes no time.
-    """
+    """Yield packages with the given times, else at a rate of frames, else all at once."""
     for place, package in enumerate(packages):
         if times_s is not None:
             seconds = times_s[place] - times_s[0]
@@ -154,13 +131,7 @@ class Pick(NamedTuple):
     """Address of the host that sent them; None: any."""
 
     def takes(self, datagram: Datagram) -> bool:
-        """Say whether to read a datagram.
-
-        Parameters
-        ----------
-        datagram : Datagram
-            As captured.
-        """
+        """Say whether to read a datagram."""
         here = not self.ports or datagram.port in self.ports
         return here and (self.sender is None or datagram.sender == self.sender)
 
@@ -289,15 +260,7 @@ def _from_mcap(file: McapFile, module: Any, system: sources.System) -> Recording
 
 
 def opening(about: Mapping[str, str], intake: Intake) -> bytes | None:
-    """Return what the simulator announced before a recording that begins within a session; None if nothing.
-
-    Parameters
-    ----------
-    about : mapping of str to str
-        How the recording was made.
-    intake : Intake
-        A new intake of its system.
-    """
+    """Return what the simulator announced before a recording that begins within a session; None if nothing."""
     try:
         data = bytes.fromhex(about.get("opening", ""))
     except ValueError:
@@ -388,26 +351,7 @@ def _why_not(module: Any, data: bytes) -> str | None:
 
 
 def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> sources.System:
-    """Return the only system whose packets fill a file or begin it; or the source that it describes.
-
-    Parameters
-    ----------
-    data : Raw or Path
-        What `contents` returned.
-    name : str
-        The file, for messages.
-    key : str
-        Where a system can be named instead, for messages.
-    pick : Pick
-        Which datagrams of a capture to read.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such system, or more than one.
-    PacketError
-        If it is a network capture that is broken.
-    """
+    """Return the only system whose packets fill a file or begin it; or the source that it describes."""
     sizes: dict[str, int] = {}
     try:
         opened = _opened(data, name, pick)
@@ -447,13 +391,6 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
     """Say whether packages can be a described system's: read so, most of twenty frames or more continue a drive.
 
     The size alone tells little, because most such packets have no mark.
-
-    Parameters
-    ----------
-    packages : sequence of bytes
-        They have the system's sizes and marks.
-    system : str
-        A profile that describes its source.
     """
     source = sources.source(system)
     intake = source.intake(source.Options())
@@ -473,13 +410,7 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
 
 
 def recorded_source(profile: Mapping[str, Any] | None) -> sources.System | None:
-    """Return the source of a recorded profile, by name or as it describes it; None if there is none.
-
-    Parameters
-    ----------
-    profile : mapping or None
-        The profile's tables.
-    """
+    """Return the source of a recorded profile, by name or as it describes it; None if there is none."""
     source = (profile or {}).get("source")
     if not isinstance(source, Mapping):
         return None

@@ -58,24 +58,12 @@ _ENDPOINT_BITS = 8  # shift of an endpoint's number in a kind: RECORD_ENDPOINT o
 
 
 def package_kind(endpoint: int) -> int:
-    """Return the kind of a record that is a package at one of a source's endpoints.
-
-    Parameters
-    ----------
-    endpoint : int
-        Its number.
-    """
+    """Return the kind of a record that is a package at one of a source's endpoints."""
     return int(KINDS["package"]) | endpoint << _ENDPOINT_BITS
 
 
 def tick_ring_bytes(rate_hz: float) -> int:
-    """Return the size of a ring that holds the ticks while a disk stalls for ten seconds [bytes].
-
-    Parameters
-    ----------
-    rate_hz : float
-        Ticks per second [Hz].
-    """
+    """Return the size of a ring that holds the ticks while a disk stalls for ten seconds [bytes]."""
     return round(10.0 * rate_hz) * int(HEAD_DTYPE.itemsize + TICK_DTYPE.itemsize) + (64 << 10)
 
 
@@ -103,13 +91,7 @@ class Kept(NamedTuple):
 
 
 def sorted_out(data: bytes) -> Batch:
-    """Return the records in a ring's output.
-
-    Parameters
-    ----------
-    data : bytes
-        Whole records, each with its head (`HEAD_DTYPE`), padded to 8 bytes.
-    """
+    """Return the records in a ring's output."""
     packages, events = [], []
     records = record_places(data)
     ticks, frames = ((records["kind"] & 0xFF) == KINDS[name] for name in ("tick", "frame"))
@@ -162,23 +144,6 @@ class _Openings:
 
 class Recorder:
     """Records a run: a context manager around a thread that empties rings.
-
-    Parameters
-    ----------
-    record : Record or str or Path
-        What to record and where, or only where.
-    rings : sequence of RecordRing
-        The rings that the loops fill, emptied in this order; that of the ticks first, so that every file has the
-        packages that its ticks have read.
-    settings : mapping
-        The profile in force at the beginning, as tables.
-    about : mapping of str to str
-        Stored in the file.
-
-    Raises
-    ------
-    ConfigError
-        On entering, if the file cannot be made.
 
     Notes
     -----
@@ -259,26 +224,13 @@ class Recorder:
     def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:
         """Record that another profile is in force.
 
-        Parameters
-        ----------
-        when : int
-            Monotonic clock [ns].
-        number : int
-            Number of changes so far.
-        profile : mapping
-            The profile's tables.
+        Units: `when` [ns].
         """
         with self._lock:
             self._in_force.append((when, number, profile))
 
     def tell(self, about: Mapping[str, str]) -> None:
-        """Add facts about the making of the recording; may be called from any thread.
-
-        Parameters
-        ----------
-        about : mapping of str to str
-            Replaces values with the same names.
-        """
+        """Add facts about the making of the recording; may be called from any thread."""
         with self._lock:
             self._about, self._about_noted = {**self._about, **about}, False
 

@@ -78,22 +78,6 @@ def read_recording(path: str | Path, system: sources.System, pick: Pick = ANY) -
     """Return a recording: concatenated packages of a simulator, an MCAP file, or a network capture.
 
     What could not be read is logged.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; pcap and pcapng captures are recognized by their first bytes.
-    system : str
-        The system that sent the bytes.
-    pick : Pick
-        Which datagrams of a capture to read.
-
-    Raises
-    ------
-    PacketError
-        If the file cannot be read, has no package of the system, or has those of several simulators.
-    ConfigError
-        If the system does not exist.
     """
     name = f"recording {quoted(path)}"
     recording = parse_recording(contents(path, name), name, system, pick=pick)
@@ -103,54 +87,14 @@ def read_recording(path: str | Path, system: sources.System, pick: Pick = ANY) -
 
 
 def read_packages(path: str | Path, system: sources.System = "city-car-driving", pick: Pick = ANY) -> list[bytes]:
-    """Return the packages of a recording, as `read_recording` does.
-
-    Parameters
-    ----------
-    path : str or Path
-        The bytes that the simulator wrote, or a network capture.
-    system : str
-        The system that sent the bytes.
-    pick : Pick
-        Which datagrams of a capture to read.
-
-    Raises
-    ------
-    PacketError
-        If the file cannot be read, has no package of the system, or has those of several simulators.
-    ConfigError
-        If the system does not exist.
-    """
+    """Return the packages of a recording, as `read_recording` does."""
     return read_recording(path, system, pick).packages
 
 
 def read_motion(
     path: str | Path, system: sources.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> npt.NDArray[np.void]:
-    """Return the motion in a recording, one row per frame.
-
-    Parameters
-    ----------
-    path : str or Path
-        The bytes that the simulator wrote, or a network capture.
-    system : str
-        The system that sent the bytes.
-    rate_hz : float, optional
-        Frames per second [Hz], required if neither the packages nor the file have times.
-    **options
-        As ``source.options`` of a profile.
-
-    Returns
-    -------
-    ndarray of MOTION_DTYPE, shape (n,)
-        `time` counts nanoseconds from the first frame: by the simulator's own clock over all sessions, or, if it has
-        none, as captured.
-
-    Raises
-    ------
-    PacketError
-        If the file cannot be read or a package is refused; names the first one and the reason.
-    """
+    """Return the motion in a recording, one row per frame."""
     return read_frames(path, system, rate_hz=rate_hz, **options).motion
 
 
@@ -180,28 +124,7 @@ def frames_of(
     *,
     as_received: bool = False,
 ) -> Frames:
-    """Return the frames of a recording; errors begin with `name`.
-
-    Parameters
-    ----------
-    recording : Recording
-        The packages.
-    system : str
-        The system that sent them.
-    name : str
-        The file, for messages.
-    rate_hz : float, optional
-        Frames per second [Hz], required if neither the packages nor the file have times.
-    options : mapping, optional
-        As ``source.options`` of a profile.
-    as_received : bool
-        Arrival times come before the simulator's own clock, and refused packages are counted, as in a run.
-
-    Raises
-    ------
-    PacketError
-        If nothing tells the times of the frames, or a package is refused and `as_received` is false.
-    """
+    """Return the frames of a recording; errors begin with `name`."""
     source = sources.source(system)
     chosen, derivation = sources.read_as(system, options)
     intake = source.intake(chosen, derivation=derivation)
@@ -242,29 +165,7 @@ def frames_of(
 
 
 def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str = "hold") -> npt.NDArray[np.void]:
-    """Return the motion at each tick when frames arrive at their `time`: the newest frame, or bridged.
-
-    Parameters
-    ----------
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        Frames in order of time.
-    rate_hz : float
-        Ticks per second [Hz]; the first tick is at the first frame.
-    bridge : {"hold", "linear", "predict"}
-        As ``source.bridge`` of a profile.
-
-    Returns
-    -------
-    ndarray of MOTION_DTYPE, shape (m,)
-        Rows keep the time of their frame.
-
-    Raises
-    ------
-    ConfigError
-        If the bridge does not exist.
-    ValueError
-        If there is no frame, times decrease, or the rate is not positive.
-    """
+    """Return the motion at each tick when frames arrive at their `time`: the newest frame, or bridged."""
     time = motion["time"]
     if len(motion) == 0 or (np.diff(time) < 0).any() or not 0 < rate_hz < np.inf:
         raise ValueError(f"at_ticks: allowed are frames in order of time and a rate above 0 Hz, found {rate_hz} Hz")

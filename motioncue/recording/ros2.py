@@ -40,20 +40,7 @@ class _Field(NamedTuple):
 
 
 class Layout:
-    """The places of chosen values in the messages of a definition.
-
-    Parameters
-    ----------
-    text : str
-        The definition, ``ros2msg``.
-    wanted : dict of str to str
-        Type of each value by its path, such as ``header.stamp.sec``.
-
-    Raises
-    ------
-    ValueError
-        If the definition has no such value, or an array of unknown length.
-    """
+    """The places of chosen values in the messages of a definition."""
 
     def __init__(self, text: str, wanted: dict[str, str]) -> None:
         own, *others = re.split(r"^=+\s*$", text, flags=re.M)
@@ -78,18 +65,7 @@ class Layout:
         self._known: dict[tuple[int, int], tuple[list[tuple[str, int]], int]] = {}
 
     def values(self, payload: bytes) -> dict[str, tuple[float, ...]]:
-        """Return the wanted values of a message by their paths.
-
-        Parameters
-        ----------
-        payload : bytes
-            The message with its header.
-
-        Raises
-        ------
-        ValueError
-            If it has another encoding, or is too short.
-        """
+        """Return the wanted values of a message by their paths."""
         if payload[:2] != HEADER:
             raise ValueError(f"header {payload[:4].hex()} is not plain little-endian CDR")
         body, place, found = payload[4:], 0, {}
@@ -286,25 +262,7 @@ def _timed(file: McapFile, *several: _Samples) -> list[tuple[npt.NDArray[np.int6
 
 
 def ros2_motion(file: McapFile) -> npt.NDArray[np.void]:
-    """Return the motion in a recording of ROS 2: one row per message of the first IMU topic.
-
-    Parameters
-    ----------
-    file : McapFile
-        Contains a topic of `sensor_msgs/msg/Imu`, and for the speed one of `nav_msgs/msg/Odometry`.
-
-    Returns
-    -------
-    ndarray of MOTION_DTYPE, shape (n,)
-        `time` [ns] counts from the first message by the messages' own stamps, or as recorded if there are none.  The
-        attitude is the IMU's, or the odometry's if the IMU reports none.  Accelerations exclude gravity.  The speed is
-        the newest of the odometry; NaN before the first.
-
-    Raises
-    ------
-    PacketError
-        If there is no IMU message or no attitude.
-    """
+    """Return the motion in a recording of ROS 2: one row per message of the first IMU topic."""
     imu, odometry = _samples(file, IMU), _samples(file, ODOMETRY)
     if not len(imu.stamps):
         why = f" ({file.damage.texts()[-1]})" if file.damage.count else ""

@@ -65,12 +65,7 @@ def _quaternions(motion: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
 def imu_messages(motion: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
     """Return the payload of a `sensor_msgs/msg/Imu` for each frame.
 
-    Parameters
-    ----------
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        Frames.
-    times : ndarray of int64, shape (n,)
-        Their stamps, since 1970 [ns].
+    Units: `times` [ns].
     """
     rows = _stamped(_IMU, times)
     rows["size"], rows["frame"], values = len(_BODY), _BODY, rows["values"]
@@ -85,12 +80,7 @@ def imu_messages(motion: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> 
 def odometry_messages(motion: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
     """Return the payload of a `nav_msgs/msg/Odometry` for each frame.
 
-    Parameters
-    ----------
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        Frames that have a speed.
-    times : ndarray of int64, shape (n,)
-        Their stamps, since 1970 [ns].
+    Units: `times` [ns].
     """
     rows = _stamped(_ODOMETRY, times)
     rows["size"], rows["frame"], rows["child_size"], rows["child"] = 5, b"odom\0", len(_BODY), _BODY
@@ -126,14 +116,7 @@ def joint_messages(
 ) -> npt.NDArray[np.void]:
     """Return the payload of a `sensor_msgs/msg/JointState` for each tick.
 
-    Parameters
-    ----------
-    ticks : ndarray of TICK_DTYPE, shape (n,)
-        Ticks.
-    times : ndarray of int64, shape (n,)
-        Their stamps, since 1970 [ns].
-    names : sequence of str
-        The platform's actuators.
+    Units: `times` [ns].
     """
     rows = _stamped(joint_dtype(names), times)
     rows["names"] = np.void(_joint_names(names))

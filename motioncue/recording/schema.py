@@ -51,13 +51,7 @@ class Topic(NamedTuple):
 
 
 def bare(text: str) -> str:
-    """Return a definition without comments and constants: the layout alone.
-
-    Parameters
-    ----------
-    text : str
-        A ``ros2msg`` definition.
-    """
+    """Return a definition without comments and constants: the layout alone."""
     lines = (line.split("#")[0].rstrip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and (line[0] == "=" or "=" not in line))
 
@@ -171,17 +165,7 @@ HOLE = "hole"
 
 
 def records_at(data: bytes, places: npt.NDArray[np.int64], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Return the records that begin at given places of some bytes.
-
-    Parameters
-    ----------
-    data : bytes
-        Holds them, at any alignment.
-    places : ndarray of int64, shape (n,)
-        Where they begin; each must end within the bytes.
-    dtype : dtype
-        Of the records.
-    """
+    """Return the records that begin at given places of some bytes."""
     if not len(places):
         return np.zeros(0, dtype)
     # Every place is the beginning of an item of this array, which overlap; an item is copied at once.

@@ -362,25 +362,13 @@ cdef Limit checked(double value, rate, acceleration, jerk, double dt) except *:
 cdef class Limiter:
     """One channel held within bounds, starting from rest at 0.
 
-    Parameters
-    ----------
-    value : float
-        Largest magnitude [any unit]; must be > 0.
-    rate, acceleration, jerk : float or None
-        Largest magnitude of the first three time derivatives [unit/s, /s^2, /s^3]; must be > 0; None: unbounded.
-    dt : float
-        Tick [s]; must be > 0.
-
-    Raises
-    ------
-    ConfigError
-        If a bound is not positive and finite.
-
     Notes
     -----
     The derivatives are the first, second and third differences of the sent sequence over dt.  While the input keeps the
     bounds and could be braked within them, it passes bit for bit.
     Real time: a step does not allocate, needs no GIL and cannot fail.
+
+    Units: `dt` [s].
     """
 
     cdef Limit _limit
@@ -391,19 +379,7 @@ cdef class Limiter:
         self._easing.on = False
 
     def process(self, const double[::1] values not None):
-        """Limit a sequence; state carries over between calls.
-
-        Parameters
-        ----------
-        values : ndarray of float64, shape (n,)
-            The input; must be finite.
-
-        Returns
-        -------
-        limited : ndarray of float64, shape (n,)
-        acted : ndarray of bool, shape (n,)
-            Where the output differs from the input.
-        """
+        """Limit a sequence; state carries over between calls."""
         cdef Py_ssize_t i
         out = np.array(values)
         acted = np.zeros(len(out), dtype=np.uint8)
@@ -424,18 +400,6 @@ cdef class Limiter:
         """Change the bounds; the value moves within them smoothly from where it is.
 
         Until it is there, value, rate, acceleration and jerk each keep the wider of the old and the new bound.
-
-        Parameters
-        ----------
-        value, rate, acceleration, jerk, dt
-            As for the class.
-        fade_s : float
-            How long the difference to the new bounds takes to vanish, longer if the bounds require it [s].
-
-        Raises
-        ------
-        ConfigError
-            If a bound is not positive and finite.
         """
         cdef Limit limit = checked(value, rate, acceleration, jerk, dt)
         cdef Limit before = self._limit
@@ -465,23 +429,7 @@ cdef class CueLimits:
     def add(self, str channel, double value, rate=None, acceleration=None, jerk=None, *, double dt):
         """Bound a channel.
 
-        Parameters
-        ----------
-        channel : str
-            A channel that moves the platform.
-        value : float
-            Largest magnitude, in the channel's unit; must be > 0.  With pi or more, roll or yaw may turn all the way
-            round, pi and -pi being the same; the bounds on the derivatives hold across that line too.  With a smaller
-            bound, a roll beyond a right angle is sent as the lean with the same sine: pi - roll, or -pi - roll.
-        rate, acceleration, jerk : float or None
-            Largest magnitude of the first three derivatives [per s, s^2, s^3]; must be > 0; None: unbounded.
-        dt : float
-            Tick [s].
-
-        Raises
-        ------
-        ConfigError
-            If the channel does not exist or is bounded already, or a bound is not positive and finite.
+        Units: `dt` [s].
         """
         free = [name for name in LIMITED if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
         if channel not in free:
@@ -496,13 +444,7 @@ cdef class CueLimits:
         self.set.count += 1
 
     def process(self, Cue[::1] cue not None):
-        """Limit cues in place; state carries over between calls.
-
-        Parameters
-        ----------
-        cue : ndarray of CUE_DTYPE, shape (n,)
-            The cues; must be finite.
-        """
+        """Limit cues in place; state carries over between calls."""
         cdef Py_ssize_t i
         cdef uint64_t fpu
         with nogil:
@@ -578,13 +520,7 @@ cdef void limits_continue(
 
 
 cdef class OutputLimits(Stage):
-    """Bounds on the cue's channels for one output.
-
-    Parameters
-    ----------
-    limits : CueLimits
-        The bounds; the stage takes them over, state included.
-    """
+    """Bounds on the cue's channels for one output."""
 
     cdef readonly CueLimits limits
     cdef Limited _limited

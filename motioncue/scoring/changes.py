@@ -92,20 +92,7 @@ def _words(event: Event) -> str:
 
 
 def changes(before: Drive, after: Drive, tolerance: float = TOLERANCE) -> Changes:
-    """Return the differences between two recordings of the same ticks: a run, and the result of `repeat`.
-
-    Parameters
-    ----------
-    before, after : Drive
-        Compared tick by tick, as far as both have ticks; lateness is ignored.
-    tolerance : float
-        Allowed difference, as a share of the channel's scale: its largest magnitude in `before`, at least a
-        thousandth of its unit.  Whole numbers (states, times, counts) must be equal.
-
-    Returns
-    -------
-    Changes
-    """
+    """Return the differences between two recordings of the same ticks: a run, and the result of `repeat`."""
     ticks = min(len(before.ticks), len(after.ticks))
     both = (before.ticks[:ticks], after.ticks[:ticks])
     began = int(before.ticks["deadline"][0]) if len(before.ticks) else 0

@@ -73,12 +73,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def at(self, name: str, frequency: float) -> float | None:
         """Return a boundary at a frequency; None if there is none.
 
-        Parameters
-        ----------
-        name : str
-            Such as ``gain_low``.
-        frequency : float
-            Angular frequency [rad/s].
+        Units: `frequency` [rad/s].
         """
         values = getattr(self, name)
         if values is None or not self.reaches(frequency):
@@ -88,10 +83,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def reaches(self, frequency: float) -> bool:
         """Return whether a frequency is between the first corner and the last, which count.
 
-        Parameters
-        ----------
-        frequency : float
-            Angular frequency [rad/s].
+        Units: `frequency` [rad/s].
         """
         first, *_, last = self.frequency_rad_s
         return first * (1.0 - EDGE) <= frequency <= last * (1.0 + EDGE)
@@ -116,26 +108,13 @@ class Boundaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError(f"boundary: found tests {tests}, allowed is each once")
 
     def of(self, test: int) -> Boundary | None:
-        """Return the boundaries of a test; None if there are none.
-
-        Parameters
-        ----------
-        test : int
-            Number of the test.
-        """
+        """Return the boundaries of a test; None if there are none."""
         return next((each for each in self.boundary if each.test == test), None)
 
     def inside(self, test: int, frequency: float, gain: float, phase_deg: float) -> bool | None:
         """Return whether a response is inside, its edges included; None where nothing is judged.
 
-        Parameters
-        ----------
-        test : int
-            Number of the test.
-        frequency : float
-            Angular frequency [rad/s].
-        gain, phase_deg : float
-            The response; whole turns of phase do not count.
+        Units: `frequency` [rad/s].
         """
         own = self.of(test)
         if own is None or not own.reaches(frequency):
@@ -148,18 +127,7 @@ class Boundaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def boundaries_of(path: str | Path) -> Boundaries:
-    """Return the boundaries in a TOML file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read or says something that is not allowed.
-    """
+    """Return the boundaries in a TOML file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         return msgspec.convert(tomllib.loads(text), Boundaries, strict=False)

@@ -83,28 +83,6 @@ class _About(NamedTuple):
 def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
     """Return the motion whose perceived error is smallest within the bounds of every actuator.
 
-    Parameters
-    ----------
-    felt : ndarray of float64, shape (n, 6)
-        What acts on the occupant of the car, as `motioncue.scoring.senses.banded` gives it.
-    built : Built
-        The platform.
-    weights : ndarray of float64, shape (6,)
-        Weight of each sense's error in thresholds.
-    passes : int
-        Most programs that are solved: the first is linearized at neutral, each other one along the motion found before,
-        until that no longer makes the error smaller.
-
-    Returns
-    -------
-    ndarray of float64, shape (knots + 2, actuators)
-        Coefficients of cubic splines, of each actuator's position from neutral [m, rad], for `poses_at`; from rest.
-
-    Raises
-    ------
-    ConfigError
-        If the solver finds no solution.
-
     Notes
     -----
     Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
@@ -144,22 +122,7 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
 
 
 def poses_at(motion: Array, built: Built, times_s: Array) -> Array:
-    """Return the poses of a motion at any time.
-
-    Parameters
-    ----------
-    motion : ndarray of float64, shape (knots + 2, actuators)
-        As `best_motion` gives it.
-    built : Built
-        The platform.
-    times_s : ndarray of float64, shape (m,)
-        Times from the first to the last knot [s].
-
-    Returns
-    -------
-    ndarray of float64, shape (m, 6)
-        Surge, sway, heave displacement [m], roll, pitch, yaw [rad].
-    """
+    """Return the poses of a motion at any time."""
     from scipy.interpolate import BSpline
 
     groups, knots = _groups(built), STEP_S * np.arange(len(motion) - 2)
@@ -172,20 +135,7 @@ def poses_at(motion: Array, built: Built, times_s: Array) -> Array:
 
 
 def slopes_of(built: Built, poses: Array) -> Array:
-    """Return the derivatives of the actuators' positions by the channels of the pose.
-
-    Parameters
-    ----------
-    built : Built
-        The platform.
-    poses : ndarray of float64, shape (n, 6)
-        Surge, sway, heave displacement [m], roll, pitch, yaw [rad].
-
-    Returns
-    -------
-    ndarray of float64, shape (n, actuators, 6)
-        By difference quotients [m or rad by m or rad].
-    """
+    """Return the derivatives of the actuators' positions by the channels of the pose."""
     inverse = built.kinematics.inverse
     return np.stack(
         [(inverse(poses + nudge) - inverse(poses - nudge)) / (2.0 * NUDGE) for nudge in NUDGE * np.eye(6)], axis=2

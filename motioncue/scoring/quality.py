@@ -53,29 +53,13 @@ class Quality(NamedTuple):
 
 
 def felt_of(acting: Array, rate_hz: float) -> Felt:
-    """Return what an occupant feels of what acts on them.
-
-    Parameters
-    ----------
-    acting : ndarray of float64, shape (n, 6)
-        Specific force and angular velocity, one row per tick.
-    rate_hz : float
-        Ticks per second [Hz].
-    """
+    """Return what an occupant feels of what acts on them."""
     slow = low_passed(acting, rate_hz)
     return Felt(acting, slow, perceived(sampled(slow, rate_hz)))
 
 
 def quality(car: Felt, platform: Felt, use: Mapping[str, tuple[float, float, float]]) -> Quality:
-    """Return what is right and wrong with a platform's motion.
-
-    Parameters
-    ----------
-    car, platform : Felt
-        What is felt in the car and on the platform.
-    use : mapping
-        Travel, speed and acceleration of each actuator, as shares of what it has.
-    """
+    """Return what is right and wrong with a platform's motion."""
     correlation, lag = np.full(6, np.nan), np.full(6, np.nan)
     for sense, (one, other) in enumerate(zip(car.told.T, platform.told.T, strict=True)):
         correlation[sense], lag[sense] = _alike(one, other)
@@ -92,60 +76,30 @@ def quality(car: Felt, platform: Felt, use: Mapping[str, tuple[float, float, flo
 
 
 def opposite(car: Felt, platform: Felt) -> Array:
-    """Return the share of time in which each sense feels the platform move against the car.
-
-    Parameters
-    ----------
-    car, platform : Felt
-        What is felt in the car and on the platform; counted is what exceeds a threshold of perception on the platform.
-    """
+    """Return the share of time in which each sense feels the platform move against the car."""
     against = (np.abs(platform.told) > NOTICED) & (platform.told * car.told < 0.0)
     return np.asarray(np.mean(against, axis=0))
 
 
 def fast_tilt(car: Felt, platform: Felt) -> float:
-    """Return the share of time in which the platform turns 3 deg/s faster than the car.
-
-    Parameters
-    ----------
-    car, platform : Felt
-        What is felt in the car and on the platform; of roll and pitch, and a turn against the car's counts whole.
-    """
+    """Return the share of time in which the platform turns 3 deg/s faster than the car."""
     own, found = car.slow[:, 3:5], platform.slow[:, 3:5]
     false = found - np.clip(found, np.minimum(own, 0.0), np.maximum(own, 0.0))
     return float(np.mean(np.abs(false).max(axis=1) > FAST_TILT))
 
 
 def jolts(felt: Felt) -> dict[str, float]:
-    """Return the root mean square of specific force above 3 Hz [m/s^2], by sense of force.
-
-    Parameters
-    ----------
-    felt : Felt
-        In the car or on the platform.
-    """
+    """Return the root mean square of specific force above 3 Hz [m/s^2], by sense of force."""
     return dict(zip(SENSES[:3], rms((felt.all - felt.slow)[:, :3]).tolist(), strict=True))
 
 
 def rms(values: Array) -> Array:
-    """Return the root mean square of each column.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n, k)
-        The columns.
-    """
+    """Return the root mean square of each column."""
     return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
 
 
 def by_sense(values: Array) -> dict[str, float]:
-    """Return six values by the names of the senses.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (6,)
-        One value per sense.
-    """
+    """Return six values by the names of the senses."""
     return dict(zip(SENSES, values.tolist(), strict=True))
 
 

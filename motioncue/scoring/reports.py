@@ -50,58 +50,26 @@ td {{ text-align: right }} td:first-child, th:first-child {{ text-align: left }}
 
 
 def page(title: str, body: str) -> str:
-    """Return a whole page.
-
-    Parameters
-    ----------
-    title : str
-        Plain text.
-    body : str
-        HTML.
-    """
+    """Return a whole page."""
     return PAGE.format(title=escape(title), body=body)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as HTML.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        Heads of the columns, plain text.
-    rows : sequence of sequence of str
-        Plain text.
-    """
+    """Return a table as HTML."""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def figure_of(height: float) -> "Figure":
-    """Return an empty figure of a page's width.
-
-    Parameters
-    ----------
-    height : float
-        Inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Return an empty figure of a page's width."""
     import matplotlib.pyplot as plt
 
     return plt.figure(figsize=(10.0, height), layout="constrained")
 
 
 def image(figure: "Figure") -> str:
-    """Return a figure as an HTML image that holds its own data, and close it.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    """
+    """Return a figure as an HTML image that holds its own data, and close it."""
     import matplotlib.pyplot as plt
 
     file = io.BytesIO()
@@ -126,26 +94,7 @@ def plot_traces(
 ) -> "Figure":
     """Plot what the car does and what the platform is asked to do over each other, one row per channel.
 
-    Parameters
-    ----------
-    time : ndarray of float64, shape (n,)
-        Time of the ticks [s].
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        What the vehicle does.
-    cue : ndarray of CUE_DTYPE, shape (n,)
-        What the platform is asked to do.
-    channels : sequence of str
-        Channel names; one that only a cue has is drawn alone.
-    title : str
-        Title above all rows.
-    felt : bool
-        Draw for surge, sway and heave the car's specific force less that of standing level, in place of its
-        acceleration: what a cue that leans presents.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Angles are in degrees.
+    Units: `time` [s].
     """
     import matplotlib.pyplot as plt
 
@@ -181,23 +130,7 @@ def plot_response(
 ) -> "Figure":
     """Plot gain and phase over frequency: measurements as points, theory as lines.
 
-    Parameters
-    ----------
-    omega : ndarray of float64, shape (n,)
-        Frequencies of the measurements [rad/s].
-    measured : mapping of str to ndarray of complex128, shape (n,)
-        Complex gains by the name of their curve.
-    theory_omega : ndarray of float64, shape (m,), optional
-        Frequencies of `theory` [rad/s]; `omega` if not given.
-    theory : mapping of str to ndarray of complex128, shape (m,), optional
-        Theoretical gains; a curve of the same name has the same color.
-    title : str
-        Title above both plots.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Gain above, phase in degrees below, unwrapped from the highest frequency down.
+    Units: `omega` [rad/s], `theory_omega` [rad/s].
     """
     import matplotlib.pyplot as plt
 
@@ -238,13 +171,7 @@ HOW_SCORED = (
 
 
 def score_report(found: Sequence[tuple[str, str, Traces]]) -> str:
-    """Return the page as HTML that needs no other file.
-
-    Parameters
-    ----------
-    found : sequence of (str, str, Traces)
-        Names of profile and drive, and what `motioncue.scoring.score.trace` returned.
-    """
+    """Return the page as HTML that needs no other file."""
     heads = ["", "fits", "stopped", "fits, rates first", "stopped, rates first", "fast tilt"]
     rows = [
         [
@@ -263,18 +190,7 @@ def score_report(found: Sequence[tuple[str, str, Traces]]) -> str:
 
 
 def felt_figure(traces: Traces) -> "Figure":
-    """Draw what the organs report in the car and on the platform.
-
-    Parameters
-    ----------
-    traces : Traces
-        What `motioncue.scoring.score.trace` returned.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per sense, in thresholds.
-    """
+    """Draw what the organs report in the car and on the platform."""
     curves = {
         name: (np.arange(len(traces.felt[name])) / RATE_HZ, traces.felt[name])
         for name in ("car", "best", "stopped", "fits")
@@ -286,18 +202,7 @@ def felt_figure(traces: Traces) -> "Figure":
 
 
 def poses_figure(traces: Traces) -> "Figure":
-    """Draw the poses of the platform.
-
-    Parameters
-    ----------
-    traces : Traces
-        What `motioncue.scoring.score.trace` returned.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per channel, in m and degrees.
-    """
+    """Draw the poses of the platform."""
     scale = np.array([1.0, 1.0, 1.0, *np.degrees([1.0, 1.0, 1.0])])
     curves = {name: (traces.time, scale * traces.poses[name]) for name in ("asked", "best", "stopped", "fits")}
     labels = [
@@ -367,17 +272,7 @@ BODY = """{description}<p>Source: {source}</p>
 
 
 def platform_report(name: str, platform: MotionPlatform, workspace: Workspace) -> str:
-    """Return the page as HTML that needs no other file.
-
-    Parameters
-    ----------
-    name : str
-        Title.
-    platform : MotionPlatform
-        The platform.
-    workspace : Workspace
-        Its workspace.
-    """
+    """Return the page as HTML that needs no other file."""
     volume = "" if workspace.volume_m3 is None else f"The motion reference point reaches {workspace.volume_m3:.3g} m³ "
     body = BODY.format(
         description=f"<p>{escape(description)}</p>" if (description := platform.table.description) else "",
@@ -408,17 +303,7 @@ def platform_report(name: str, platform: MotionPlatform, workspace: Workspace) -
 
 
 def side_figure(platform: MotionPlatform) -> "Figure":
-    """Draw the actuators at neutral, from above and from the right.
-
-    Parameters
-    ----------
-    platform : MotionPlatform
-        The platform.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the actuators at neutral, from above and from the right."""
     figure = figure_of(4.6)
     above, right = figure.subplots(1, 2)
     rows, _ = carriers_of(platform.table)
@@ -449,19 +334,7 @@ def side_figure(platform: MotionPlatform) -> "Figure":
 
 
 def ranges_figure(platform: MotionPlatform, workspace: Workspace) -> "Figure":
-    """Draw the ranges alone and together as bars.
-
-    Parameters
-    ----------
-    platform : MotionPlatform
-        The platform.
-    workspace : Workspace
-        Its workspace.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the ranges alone and together as bars."""
     figure = figure_of(2.6)
     for side, channels, unit, scale in zip(
         figure.subplots(1, 2), (CHANNELS[:3], CHANNELS[3:]), ("m", "deg"), (1.0, np.degrees(1.0)), strict=True
@@ -493,18 +366,7 @@ def ranges_figure(platform: MotionPlatform, workspace: Workspace) -> "Figure":
 
 
 def workspace_figure(platform: MotionPlatform) -> "Figure":
-    """Draw sections through the workspace: pairs of channels, the others at neutral.
-
-    Parameters
-    ----------
-    platform : MotionPlatform
-        The platform.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Up to six sections of channels that have ends, in reach shaded.
-    """
+    """Draw sections through the workspace: pairs of channels, the others at neutral."""
     able = [place for place, channel in enumerate(CHANNELS) if None not in platform.ranges[channel]]
     wanted = [(0, 1), (0, 2), (1, 2), (3, 4), (0, 4), (1, 3), (2, 4), (2, 3)]
     pairs = [pair for pair in wanted if {*pair} <= {*able}][:6]
@@ -562,17 +424,7 @@ HOW_MEASURED = (
 
 
 def omct_report(name: str, rows: Sequence[Response], boundaries: Boundaries | None = None) -> str:
-    """Return the page as HTML that needs no other file.
-
-    Parameters
-    ----------
-    name : str
-        Name of the profile, and of the platform if there is one.
-    rows : sequence of Response
-        What `motioncue.omct` returned.
-    boundaries : Boundaries, optional
-        Those that it was given; they are shaded, and their source is named.
-    """
+    """Return the page as HTML that needs no other file."""
     judged = "" if boundaries is None else f"<p>Boundaries: {escape(boundaries.source)}</p>"
     parts = [
         f"<h2>{_title(test)}</h2>{image(omct_figure(test, rows, boundaries))}{_residuals(test, rows)}" for test in TESTS
@@ -581,32 +433,12 @@ def omct_report(name: str, rows: Sequence[Response], boundaries: Boundaries | No
 
 
 def _title(test: Test) -> str:
-    """Return the heading of a test.
-
-    Parameters
-    ----------
-    test : Test
-        One of `TESTS`.
-    """
+    """Return the heading of a test."""
     return f"{test.number}: {test.channel_out} due to {test.channel_in}"
 
 
 def omct_figure(test: Test, rows: Sequence[Response], boundaries: Boundaries | None = None) -> "Figure":
-    """Draw modulus and phase of a test over frequency.
-
-    Parameters
-    ----------
-    test : Test
-        One of `TESTS`.
-    rows : sequence of Response
-        What `motioncue.omct` returned; those of other tests are left out.
-    boundaries : Boundaries, optional
-        Shaded.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw modulus and phase of a test over frequency."""
     own = [row for row in rows if row.test == test.number]
     levels = list(dict.fromkeys(row.level for row in own))
     omega = np.array([row.frequency_rad_s for row in own if row.level == levels[0]])

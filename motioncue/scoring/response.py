@@ -37,37 +37,6 @@ def frequency_response(
 ) -> npt.NDArray[np.complex128]:
     """Measure complex gains of the running kernel, one sine at a time.
 
-    Parameters
-    ----------
-    source : Profile, str, Path or Algorithm
-        A profile, or what `load_profile` takes; or an algorithm, whose state is reset before and after.
-    channel_in : str
-        Channel of `Motion` that carries the sine; all others are zero.
-    channel_out : str
-        Channel of `Cue` that is observed.
-    omega : array_like of float, shape (n,)
-        Angular frequencies [rad/s], each above 0 and below half the tick rate.
-    rate_hz : float, optional
-        Ticks per second [Hz]: required with an algorithm, otherwise the profile's.
-    amplitude : float
-        Amplitude of the sine, in the unit of `channel_in`; small, unless limits are to be examined.
-    settle_s : float
-        Duration of the sine before the measurement [s].
-    periods : int
-        Smallest number of whole periods in each of the two windows of measurement.
-
-    Returns
-    -------
-    ndarray of complex128, shape (n,)
-        Output over input: unit of `channel_out` over unit of `channel_in`.  A positive phase is a lead.
-
-    Raises
-    ------
-    ConfigError
-        If a channel is unknown, a frequency is not possible at this rate, or an algorithm comes without a rate.
-    ValueError
-        If two successive windows differ because the transient has not decayed after `settle_s`.
-
     Notes
     -----
     Each window is correlated with sine, cosine and a constant by least squares.  That equals plain correlation over
@@ -77,6 +46,8 @@ def frequency_response(
     --------
     >>> abs(frequency_response("ccd-dk", "surge", "surge", [1.0]))
     array([1.])
+
+    Units: `omega` [rad/s].
     """
     _known(channel_in, channel_out)
     rate_hz = _rate_hz(source, rate_hz)
@@ -112,31 +83,7 @@ def step_response(
     rate_hz: float | None = None,
     amplitude: float = 1.0,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Measure the response to a step that is present from the first tick on.
-
-    Parameters
-    ----------
-    source, channel_in, channel_out
-        As for `frequency_response`.
-    duration_s : float
-        Duration [s]; > 0.
-    rate_hz : float, optional
-        As for `frequency_response`.
-    amplitude : float
-        Height of the step, in the unit of `channel_in`.
-
-    Returns
-    -------
-    time : ndarray of float64, shape (n,)
-        Time of the ticks [s]; the step is at 0.
-    response : ndarray of float64, shape (n,)
-        `channel_out` in its own unit.
-
-    Raises
-    ------
-    ConfigError
-        If a channel is unknown, the duration is not positive, or an algorithm comes without a rate.
-    """
+    """Measure the response to a step that is present from the first tick on [s]."""
     _known(channel_in, channel_out)
     rate_hz = _rate_hz(source, rate_hz)
     if not 0.0 < duration_s < np.inf:
@@ -151,30 +98,11 @@ def transfer_function(
 ) -> npt.NDArray[np.complex128]:
     """Return the complex gains given by the algorithm's equations.
 
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile, or what `load_profile` takes.
-    channel_in : str
-        Channel of `Motion`; all others are zero.
-    channel_out : str
-        Channel of `Cue`.
-    omega : array_like of float, shape (n,)
-        Angular frequencies [rad/s]; > 0.
-
-    Returns
-    -------
-    ndarray of complex128, shape (n,)
-        Output over input: unit of `channel_out` over unit of `channel_in`.
-
-    Raises
-    ------
-    ConfigError
-        If a channel is unknown, or the algorithm has no closed form.
-
     See Also
     --------
     motioncue.cueing.theory : The responses of all channels; each algorithm's file cites its equations.
+
+    Units: `omega` [rad/s].
     """
     _known(channel_in, channel_out)
     profile = _profile(profile)
@@ -188,23 +116,11 @@ def fundamental(
 ) -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.float64]]:
     """Return the parts of signals at the frequency of a sine, and what remains of them.
 
-    Parameters
-    ----------
-    phase : ndarray of float64, shape (n,)
-        Phase of the sine at the ticks [rad], over whole periods.
-    outputs : ndarray of float64, shape (n,) or (n, k)
-        The signals.
-
-    Returns
-    -------
-    amplitudes : ndarray of complex128, shape () or (k,)
-        Relative to a sine of amplitude 1: a positive phase is a lead.
-    remainder : ndarray of float64, shape () or (k,)
-        Amplitude of the sine with as much power as the remainder, without its constant part.
-
     Notes
     -----
     Least squares with sine, cosine and a constant.
+
+    Units: `phase` [rad].
     """
     basis = np.column_stack([np.sin(phase), np.cos(phase), np.ones(len(phase))])
     parts = np.linalg.lstsq(basis, outputs, rcond=None)[0]

@@ -28,25 +28,7 @@ __all__ = ["Fitted", "Scene", "poses_of", "sent", "with_platform"]
 
 
 def sent(profile: Profile, cues: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
-    """Return the positions that the actuators of a profile's platform are sent for cues.
-
-    Parameters
-    ----------
-    profile : Profile
-        With a platform; its first output need not read actuators.
-    cues : ndarray of CUE_DTYPE, shape (n,)
-        One row per tick.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, actuators)
-        Within the bounds of the actuators, with the lead that compensates a stated lag [m or rad].
-
-    Raises
-    ------
-    ConfigError
-        If the profile has no platform.
-    """
+    """Return the positions that the actuators of a profile's platform are sent for cues."""
     if profile.platform is None:
         raise ConfigError("platform: missing, allowed is one in the profile")
     stage = stage_of(profile.platform, period_ns_of(profile))
@@ -66,21 +48,7 @@ INFINITE = 1e6  # use that stands for a pose out of reach
 def with_platform(
     profile: Profile | str | Path, platform: Platform | Mapping[str, Any] | str | Path | None = None
 ) -> Profile:
-    """Return a profile whose cue is a pose for its platform.
-
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile, or what `motioncue.load_profile` takes.
-    platform : Platform, mapping, str or Path, optional
-        As for `motioncue.platform`; the profile's if not given.  The preset ``auto`` is resolved for it, but not in a
-        `Profile`, which has its values already.
-
-    Raises
-    ------
-    ConfigError
-        If one of them is refused, there is no platform, or the algorithm gives no poses.
-    """
+    """Return a profile whose cue is a pose for its platform."""
     if not isinstance(profile, Profile):
         profile = load_profile_on(profile, platform)
     elif platform is not None:
@@ -107,13 +75,6 @@ class Fitted(NamedTuple):
 class Scene:
     """A drive on a platform, ready for any number of cueings.
 
-    Parameters
-    ----------
-    profile : Profile
-        With a platform; its cueing is not used.
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        The frames of the drive in order of their `time`.
-
     Attributes
     ----------
     profile : Profile
@@ -128,12 +89,6 @@ class Scene:
         What is felt in the car.
     still : ndarray of float64, shape (6,)
         Root mean square of what is missed on a platform at rest, by sense [thresholds].
-
-    Raises
-    ------
-    ConfigError
-        If the platform is refused, or the drive is not finite, shorter than 3 s, longer than an hour, of fewer than 30
-        frames, or nothing is felt on it.
     """
 
     def __init__(self, profile: Profile, motion: npt.NDArray[np.void]) -> None:
@@ -154,38 +109,14 @@ class Scene:
         self._holds = np.linalg.matrix_rank(slopes) == 6  # any pose in reach is one that the platform makes
 
     def cues(self, cueing: Cueing, preview: bool = False) -> npt.NDArray[np.void]:
-        """Return the cues of an algorithm, limited as the profile says.
-
-        Parameters
-        ----------
-        cueing : Cueing
-            The ``cueing`` table of a profile.
-        preview : bool
-            Whether the algorithm knows the drive in advance: then it also knows what happens between frames.
-
-        Returns
-        -------
-        ndarray of CUE_DTYPE, shape (n,)
-            One row per tick.
-
-        Raises
-        ------
-        ConfigError
-            If a parameter is not possible at the profile's rate, or the algorithm makes no use of a preview.
-        """
+        """Return the cues of an algorithm, limited as the profile says."""
         profile = msgspec.structs.replace(self.profile, cueing=cueing)
         if preview:
             return cue(profile, self._truth, ahead=known(self._truth, self.rate_hz))
         return cue(profile, self.ticks)
 
     def fitted(self, asked: Array) -> "Fitted":
-        """Return how poses fit the platform.
-
-        Parameters
-        ----------
-        asked : ndarray of float64, shape (n, 6)
-            Poses, one row per tick.
-        """
+        """Return how poses fit the platform."""
         shares = _shares(asked, self.rate_hz, *self._limits)
         moved = (~np.isnan(shares).all(axis=0)).astype(float)
         apart = moved.copy()
@@ -201,18 +132,7 @@ class Scene:
         return Fitted(shares, factors, use if least == 1.0 else 1.0 / least)
 
     def use(self, poses: Array) -> Array:
-        """Return the use of each actuator's travel, speed and acceleration.
-
-        Parameters
-        ----------
-        poses : ndarray of float64, shape (n, 6)
-            One row per tick.
-
-        Returns
-        -------
-        ndarray of float64, shape (3, actuators)
-            As shares of what each has; infinite if a pose is out of reach.
-        """
+        """Return the use of each actuator's travel, speed and acceleration."""
         places = self.built.kinematics.inverse(poses)
         if not np.isfinite(places).all():
             return np.full((3, places.shape[1]), np.inf)
@@ -221,56 +141,26 @@ class Scene:
         return _shares(places - neutral, self.rate_hz, low - neutral, high - neutral, speed, acceleration)
 
     def made(self, poses: Array) -> Array:
-        """Return the poses that the platform makes of these, which its actuators reach.
-
-        Parameters
-        ----------
-        poses : ndarray of float64, shape (n, 6)
-            One row per tick.  Fewer than six actuators cannot hold any pose.
-        """
+        """Return the poses that the platform makes of these, which its actuators reach."""
         return poses if self._holds else self.built.kinematics.forward(self.built.kinematics.inverse(poses))
 
     def stopped(self, cues: npt.NDArray[np.void]) -> Array:
-        """Return the poses that leave the platform: the actuators keep their bounds, without their lag.
-
-        Parameters
-        ----------
-        cues : ndarray of CUE_DTYPE, shape (n,)
-            One row per tick.
-        """
+        """Return the poses that leave the platform: the actuators keep their bounds, without their lag."""
         assert self.profile.platform is not None
         table = msgspec.structs.replace(self.profile.platform, lag_s=None, lag_damping=None)
         return self.built.kinematics.forward(sent(msgspec.structs.replace(self.profile, platform=table), cues))
 
     def felt(self, poses: Array) -> Felt:
-        """Return what is felt on the platform.
-
-        Parameters
-        ----------
-        poses : ndarray of float64, shape (n, 6)
-            One row per tick.
-        """
+        """Return what is felt on the platform."""
         return felt_of(felt_by_pose(poses, self.rate_hz), self.rate_hz)
 
     def errors(self, felt: Felt) -> Array:
-        """Return the root mean square of the perceived error, by sense, shape (6,) [thresholds].
-
-        Parameters
-        ----------
-        felt : Felt
-            What is felt on the platform.
-        """
+        """Return the root mean square of the perceived error, by sense, shape (6,) [thresholds]."""
         return rms(self.car.told - felt.told)
 
 
 def poses_of(cues: npt.NDArray[np.void]) -> Array:
-    """Return the poses that cues ask for, shape (n, 6).
-
-    Parameters
-    ----------
-    cues : ndarray of CUE_DTYPE, shape (n,)
-        One row per tick.
-    """
+    """Return the poses that cues ask for, shape (n, 6)."""
     return np.column_stack([cues[channel] for channel in CHANNELS])
 
 

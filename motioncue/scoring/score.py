@@ -163,18 +163,7 @@ def trace(
     preview: bool = False,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Traces:
-    """Return a score with the motions that it was made from.
-
-    Parameters
-    ----------
-    profile, motion, platform, preview, progress
-        As for `score`.
-
-    Raises
-    ------
-    ConfigError
-        As `score` does.
-    """
+    """Return a score with the motions that it was made from."""
     need()
     scene = Scene(with_platform(profile, platform), motion)
     total = 4
@@ -218,13 +207,7 @@ def _quality(scene: Scene, poses: Array, felt: Felt) -> Quality:
 
 
 def need() -> None:
-    """Raise an error if a library is missing.
-
-    Raises
-    ------
-    ConfigError
-        Names the library, and the extra that brings it.
-    """
+    """Raise an error if a library is missing."""
     try:
         import clarabel  # noqa: F401
         import platformdirs  # noqa: F401
@@ -240,20 +223,7 @@ def _error(weights: Array, by_sense: Array) -> float:
 
 
 def weighed(weights: Array, still: Array, found: Array, best: Array) -> float:
-    """Return a score from errors by sense [thresholds].
-
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (6,)
-        Weight of each sense's error.
-    still, found, best : ndarray of float64, shape (6,)
-        Errors of a platform at rest, of a cueing, of the best motion.
-
-    Raises
-    ------
-    ConfigError
-        If the best motion is hardly better than standing still.
-    """
+    """Return a score from errors by sense [thresholds]."""
     at_rest, error, least = (_error(weights, each) for each in (still, found, best))
     if not at_rest - least > LEAST * at_rest:
         raise ConfigError("platform: found none whose best motion on this drive is better than standing still")
@@ -261,20 +231,7 @@ def weighed(weights: Array, still: Array, found: Array, best: Array) -> float:
 
 
 def best_poses(scene: Scene, weights: Array) -> Array:
-    """Return the best motion of a platform on a drive, found or taken from the user's cache folder.
-
-    Parameters
-    ----------
-    scene : Scene
-        The drive on the platform.
-    weights : ndarray of float64, shape (6,)
-        Weight of each sense's error in thresholds.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 6)
-        Poses at the ticks.
-    """
+    """Return the best motion of a platform on a drive, found or taken from the user's cache folder."""
     assert scene.profile.platform is not None
     felt, built = sampled(scene.car.slow, scene.rate_hz), scene.built
     table = msgspec.json.encode(msgspec.structs.replace(scene.profile.platform, description="", source=""))

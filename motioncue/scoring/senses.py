@@ -65,19 +65,7 @@ RATE_HZ = 20.0
 
 
 def felt_in_car(motion: npt.NDArray[np.void]) -> Array:
-    """Return what acts on the occupant of a car.
-
-    Parameters
-    ----------
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        One row per tick.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 6)
-        By sense: specific force f = a - g less that of standing level, forward, right, up [m/s^2]; angular velocity
-        about the axes forward, right, down [rad/s].
-    """
+    """Return what acts on the occupant of a car."""
     force = np.column_stack([motion["surge"], motion["sway"], motion["heave"]])
     rates = np.column_stack([motion["roll_rate"], motion["pitch_rate"], motion["yaw_rate"]])
     return np.hstack([force + GRAVITY * (_up(motion["roll"], motion["pitch"]) - [0.0, 0.0, 1.0]), rates])
@@ -86,21 +74,11 @@ def felt_in_car(motion: npt.NDArray[np.void]) -> Array:
 def felt_by_pose(poses: Array, rate_hz: float) -> Array:
     """Return what acts on the occupant of a platform, from its poses alone.
 
-    Parameters
-    ----------
-    poses : ndarray of float64, shape (n, 6)
-        Surge, sway, heave displacement [m; forward, right, up], roll, pitch, yaw [rad]; one row per tick.
-    rate_hz : float
-        Ticks per second [Hz].
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 6)
-        As `felt_in_car`, at the point that the pose moves, in the platform's axes.
-
     Notes
     -----
     Speeds by central, accelerations by second differences of the poses: exact for what changes slowly beside the tick.
+
+    Units: `poses` [rad].
     """
     inner = rate_hz**2 * np.diff(poses[:, :3], 2, axis=0)
     accelerations = np.concatenate([inner[:1], inner, inner[-1:]])
@@ -110,19 +88,7 @@ def felt_by_pose(poses: Array, rate_hz: float) -> Array:
 def felt_on_platform(poses: Array, speeds: Array, accelerations: Array) -> Array:
     """Return what acts on the occupant of a platform, from its poses and their derivatives.
 
-    Parameters
-    ----------
-    poses : ndarray of float64, shape (n, 6)
-        As for `felt_by_pose`.
-    speeds : ndarray of float64, shape (n, 6)
-        Their derivatives [m/s, rad/s].
-    accelerations : ndarray of float64, shape (n, 3)
-        Second derivatives of surge, sway, heave [m/s^2].
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 6)
-        As `felt_by_pose`.
+    Units: `speeds` [m/s, rad/s], `accelerations` [m/s^2].
     """
     roll, pitch, yaw = poses[:, 3:].T
     cr, sr, cp, sp, cy, sy = np.cos(roll), np.sin(roll), np.cos(pitch), np.sin(pitch), np.cos(yaw), np.sin(yaw)
@@ -143,15 +109,7 @@ def felt_on_platform(poses: Array, speeds: Array, accelerations: Array) -> Array
 
 
 def low_passed(felt: Array, rate_hz: float) -> Array:
-    """Return what is below 3 Hz, without delay: Butterworth of second order, there and back.
-
-    Parameters
-    ----------
-    felt : ndarray of float64, shape (n, k)
-        One row per tick.
-    rate_hz : float
-        Ticks per second [Hz]; above twice `BAND_HZ`.
-    """
+    """Return what is below 3 Hz, without delay: Butterworth of second order, there and back."""
     from scipy import signal
 
     return np.asarray(signal.sosfiltfilt(_low_pass(rate_hz), felt, axis=0))
@@ -166,28 +124,12 @@ def _low_pass(rate_hz: float) -> Array:
 
 
 def banded(felt: Array, rate_hz: float) -> Array:
-    """Return what is below 3 Hz of signals, `RATE_HZ` rows a second.
-
-    Parameters
-    ----------
-    felt : ndarray of float64, shape (n, k)
-        One row per tick.
-    rate_hz : float
-        Ticks per second [Hz].
-    """
+    """Return what is below 3 Hz of signals, `RATE_HZ` rows a second."""
     return sampled(low_passed(felt, rate_hz), rate_hz)
 
 
 def sampled(slow: Array, rate_hz: float) -> Array:
-    """Return signals at `RATE_HZ` rows a second, by straight lines between ticks.
-
-    Parameters
-    ----------
-    slow : ndarray of float64, shape (n, k)
-        As `low_passed` returns it, one row per tick.
-    rate_hz : float
-        Ticks per second [Hz].
-    """
+    """Return signals at `RATE_HZ` rows a second, by straight lines between ticks."""
     at = np.arange(int(np.ceil((len(slow) - 1) / rate_hz * RATE_HZ)) + 1) * (rate_hz / RATE_HZ)
     return np.column_stack([np.interp(at, np.arange(len(slow)), column) for column in slow.T])
 
@@ -197,11 +139,6 @@ def organ(sense: int) -> tuple[Array, Array]:
     """Return the organ of a sense as a difference equation: numerator and denominator in powers of z^-1.
 
     From what acts on the occupant to thresholds, by the bilinear transform at `RATE_HZ`.
-
-    Parameters
-    ----------
-    sense : int
-        Index in `SENSES`.
     """
     from scipy import signal
 
@@ -210,18 +147,7 @@ def organ(sense: int) -> tuple[Array, Array]:
 
 
 def perceived(felt: Array) -> Array:
-    """Return what the organs report, in thresholds.
-
-    Parameters
-    ----------
-    felt : ndarray of float64, shape (n, 6)
-        As `banded` gives it, from rest.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 6)
-        One column per sense.
-    """
+    """Return what the organs report, in thresholds."""
     from scipy import signal
 
     return np.column_stack([signal.lfilter(*organ(sense), column) for sense, column in enumerate(felt.T)])

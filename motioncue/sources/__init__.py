@@ -74,18 +74,7 @@ def _find(name: str, attribute: str, key: str) -> ModuleType:
 
 
 def by_profile(name: str) -> DescribedSource | None:
-    """Return the source that a profile describes; None if `name` is no profile, or of a built-in source.
-
-    Parameters
-    ----------
-    name : str
-        A built-in profile, or a file whose name ends in ``.toml``.
-
-    Raises
-    ------
-    ConfigError
-        If the profile or its description is refused.
-    """
+    """Return the source that a profile describes; None if `name` is no profile, or of a built-in source."""
     if name.endswith(".toml"):
         return _described(profile_text(name), name)
     return _described(profile_text(name), name) if name in builtin_profiles() else None
@@ -107,18 +96,7 @@ def _described(text: str, name: str) -> DescribedSource | None:
 
 
 def system_of(source: Source) -> System:
-    """Return what a profile's source is: a system's name, or the source that it describes.
-
-    Parameters
-    ----------
-    source : motioncue.profile.profile.Source
-        The profile's table.
-
-    Raises
-    ------
-    ConfigError
-        If the description is refused.
-    """
+    """Return what a profile's source is: a system's name, or the source that it describes."""
     return source.system if source.packet is None else _of_packet(source.packet)
 
 
@@ -138,27 +116,7 @@ def source(name: System, key: str = "source.system") -> ModuleType | DescribedSo
 
 
 def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any, Derivation]:
-    """Return the options and the derivation with which a source is read, those of its profile.
-
-    Parameters
-    ----------
-    name : str
-        The source's name, or a source that a profile describes.
-    options : mapping, optional
-        As ``source.options`` of a profile; they replace the profile's own.
-
-    Returns
-    -------
-    options : Options
-        Of the source's module.
-    derivation : Derivation
-        Source of the acceleration, and delay of derived quantities.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such source, or an option is not allowed.
-    """
+    """Return the options and the derivation with which a source is read, those of its profile."""
     module = source(name)
     own = module if isinstance(module, DescribedSource) else None
     said = {**(own.options if own else {}), **(options or {})}
@@ -196,15 +154,7 @@ def commands(system: str) -> Mapping[str, Packet]:
 
 
 def command(system: str, message: str) -> tuple[Packet, str | None]:
-    """Return the layout of a command, and its counter field or None.
-
-    Raises
-    ------
-    ConfigError
-        If the system takes no commands.
-    PacketError
-        If the command does not exist.
-    """
+    """Return the layout of a command, and its counter field or None."""
     known = commands(system)
     if message not in known:
         raise PacketError(f"{system}: {not_among(message, known, 'command ')}")
@@ -214,25 +164,6 @@ def command(system: str, message: str) -> tuple[Packet, str | None]:
 
 def compose(system: str, message: str, values: Mapping[str, Any], sending: Mapping[str, Any] | None = None) -> bytes:
     """Return the bytes of a command, checked against the simulator's document; send nothing.
-
-    Parameters
-    ----------
-    system : str
-        The simulator's name.
-    message : str
-        A key of `COMMANDS` of its module.
-    values : mapping
-        By field name: number, truth value or text; for a repeated field a list, or a mapping from index to value; for a
-        slot, a mapping by field name.  A value that has a name may be given by it.
-    sending : mapping, optional
-        Conventions of the simulator that are in doubt, by name: those of MORAI are in `morai.Sending`.
-
-    Raises
-    ------
-    ConfigError
-        If the system takes no commands, or has no such convention.
-    PacketError
-        If the command does not exist or a value is not allowed; names the field, what was found and what is allowed.
 
     Examples
     --------

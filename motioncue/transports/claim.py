@@ -40,13 +40,6 @@ _claims: "weakref.WeakSet[Claim]" = weakref.WeakSet()
 def place_of(endpoint: Endpoint, address: tuple[str, int, int] | None = None) -> str:
     """Return the name of the place that packets are sent to, the same for all ways to write it.
 
-    Parameters
-    ----------
-    endpoint : Endpoint
-        For datagrams or a serial line.
-    address : tuple of (str, int, int), optional
-        Of datagrams: numeric IP address, port, scope.
-
     Notes
     -----
     All addresses of this machine are one place, because a platform's program usually listens at all of them.
@@ -83,11 +76,6 @@ def _line(path: str) -> str:
 
 class Claim:
     """The right to send to one place, until it is released or this object or its process ends.
-
-    Parameters
-    ----------
-    place : str
-        As `place_of` names it.
 
     Attributes
     ----------

@@ -67,22 +67,7 @@ class Endpoint(NamedTuple):
 
 
 def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS), name: str = "endpoint") -> Endpoint:
-    """Return the endpoint of a URL.
-
-    Parameters
-    ----------
-    url : str
-        The URL; an empty host means loopback.
-    schemes : tuple of str
-        Schemes that are allowed here.
-    name : str
-        Name of the setting, used in errors.
-
-    Raises
-    ------
-    EndpointError
-        If the URL is not valid here; names it and what is allowed.
-    """
+    """Return the endpoint of a URL."""
     scheme, separator, rest = str(url).partition("://")
     allowed = ", ".join(FORMS[known] for known in schemes)
     if not separator or scheme not in schemes:

@@ -39,13 +39,7 @@ cdef extern from *:
     void mc_line_shut(mc_line* line, int64_t handle)
 
 def error_text(int number):
-    """Return the text for the number of an error of a socket or a serial line.
-
-    Parameters
-    ----------
-    number : int
-        As counted by the loops.
-    """
+    """Return the text for the number of an error of a socket or a serial line."""
     if number == MC_LINE_BUSY:
         return "it takes no more at the moment"
     if sys.platform == "win32":
@@ -58,24 +52,10 @@ def error_text(int number):
 cdef class Line:
     """An open serial line.
 
-    Parameters
-    ----------
-    name : str
-        A path; on Windows a name such as ``COM3``.
-    baud : int
-        Speed [baud].
-    format : str
-        Data bits, parity (N, E, O) and stop bits, such as ``8N1``.
-
     Attributes
     ----------
     actual : int
         The speed that the system says it has set [baud].
-
-    Raises
-    ------
-    OSError
-        If the line cannot be opened, or is none.
     """
 
     def __cinit__(self, str name not None, int baud, str format="8N1"):
@@ -119,13 +99,7 @@ cdef class Line:
         return True
 
     def send(self, bytes packet not None):
-        """Send a packet as a tick does; return 0, or the number of the error.
-
-        Parameters
-        ----------
-        packet : bytes
-            Up to 512 bytes.
-        """
+        """Send a packet as a tick does; return 0, or the number of the error."""
         if not 0 < len(packet) <= 512:
             raise ValueError(f"packet: found {len(packet)} bytes, allowed are 1 to 512")
         return -mc_line_send(&self.line, packet, <int>len(packet))

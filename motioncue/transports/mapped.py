@@ -26,15 +26,7 @@ FILES = ("memfd:wine-mapping", "tmpmap-", "anonmap.")  # how Wine has named them
 
 
 class Finder:
-    """Looks for a simulator's mapping, once a call.
-
-    Parameters
-    ----------
-    name : str
-        Name of the mapping.
-    gather : Gather
-        How states are read.
-    """
+    """Looks for a simulator's mapping, once a call."""
 
     def __init__(self, name: str, gather: Gather) -> None:
         self._name, self._gather = name, gather

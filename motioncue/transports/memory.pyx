@@ -29,20 +29,7 @@ cdef extern from *:
 
 
 cdef class Memory:
-    """A mapping, and the windows of it that make a packet.
-
-    Parameters
-    ----------
-    where : str
-        A file; on Windows the mapping's name.
-    gather : Gather
-        The windows, and how a state that is being written is told.
-
-    Raises
-    ------
-    OSError
-        If it does not exist or may not be read.
-    """
+    """A mapping, and the windows of it that make a packet."""
 
     def __cinit__(self, str where not None, gather):
         cdef mc_memory* m = &self.memory

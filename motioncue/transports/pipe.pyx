@@ -33,16 +33,6 @@ cdef class PipeServer(Server):
 
     Duplex, byte mode, up to 10 instances, overlapped.
 
-    Parameters
-    ----------
-    name : str
-        Name without ``\\.\pipe\``.
-
-    Raises
-    ------
-    OSError
-        If another server has a pipe of that name, or the system refuses; on other systems, always.
-
     Attributes
     ----------
     held : bool
@@ -80,18 +70,6 @@ cdef class PipeConnection:
     r"""The simulator's end of ``\\.\pipe\NAME``, with those methods of a socket that a simulator needs.
 
     One thread may send while another one receives.
-
-    Parameters
-    ----------
-    name : str
-        Name without ``\\.\pipe\``.
-    timeout_s : float or None
-        Longest wait for an instance that is not busy, and for every later call [s]; None: no limit.
-
-    Raises
-    ------
-    OSError
-        If the pipe does not exist, all instances are busy, or it is not for this user; on other systems, always.
     """
 
     def __cinit__(self, str name not None, timeout_s=1.0):

@@ -14,32 +14,13 @@ CLOSE = 0.03  # share by which a line's speed may differ: receivers sample the l
 
 
 def bits_of_a_byte(endpoint: Endpoint) -> int:
-    """Return how many bits one byte takes on a line: start, data, parity and stop bits.
-
-    Parameters
-    ----------
-    endpoint : Endpoint
-        A serial line's.
-    """
+    """Return how many bits one byte takes on a line: start, data, parity and stop bits."""
     data, parity, stop = tuple(endpoint.format)
     return 1 + int(data) + (parity != "N") + int(stop)
 
 
 def open_line(url: str, baud: int = BAUD) -> Line:
-    """Return an open serial line: raw, without flow control, written without waiting.
-
-    Parameters
-    ----------
-    url : str
-        The endpoint.
-    baud : int
-        Speed if the endpoint does not say it [baud].
-
-    Raises
-    ------
-    EndpointError
-        If the URL is not valid, the line does not exist or is in use, or it does not have the speed.
-    """
+    """Return an open serial line: raw, without flow control, written without waiting."""
     endpoint = parse_endpoint(url, ("serial",))
     baud = endpoint.baud or baud
     try:

@@ -49,15 +49,7 @@ cdef int packed_address(char* out, object address) except -1:
 
 
 cdef class SocketServer(Server):
-    """A stream server on a listening socket.
-
-    Parameters
-    ----------
-    listener : socket.socket
-        Listening and non-blocking; closed by `close`.
-    hosts : sequence of bytes, optional
-        Hosts that may connect, as packed IPv6 addresses (IPv4 addresses mapped); all if not given.
-    """
+    """A stream server on a listening socket."""
 
     def __init__(self, listener, hosts=None):
         woken, waker = socket.socketpair()

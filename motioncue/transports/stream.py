@@ -29,20 +29,7 @@ SILENCE = {
 
 
 class Listener:
-    """A stream server at an endpoint, in `server`, which removes its socket file when closed.
-
-    Parameters
-    ----------
-    url : str
-        ``pipe://``, ``unix://`` or ``tcp://``.
-    hosts : sequence of bytes, optional
-        Hosts that may connect by TCP, as packed IPv6 addresses; all if not given.
-
-    Raises
-    ------
-    EndpointError
-        If the URL is not valid, or the port or path is in use or not available.
-    """
+    """A stream server at an endpoint, in `server`, which removes its socket file when closed."""
 
     def __init__(self, url: str, hosts: Sequence[bytes] | None = None) -> None:
         self.endpoint = parse_endpoint(url, STREAMS)
@@ -126,13 +113,7 @@ def _remove_stale(path: str) -> None:
 
 
 def connect(url: str, timeout_s: float = 1.0) -> Any:
-    """Return a connection to the listener at a URL: a socket, or a pipe with a socket's methods.
-
-    Raises
-    ------
-    EndpointError
-        If the URL is not valid, or nobody listens there.
-    """
+    """Return a connection to the listener at a URL: a socket, or a pipe with a socket's methods."""
     endpoint = parse_endpoint(url, STREAMS)
     where = as_socket(endpoint)
     try:

@@ -18,13 +18,7 @@ IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux option numbers that Python does not n
 
 
 def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
-    """Return the addresses of hosts as 16 bytes each, an IPv4 address mapped into IPv6.
-
-    Raises
-    ------
-    EndpointError
-        If a host is unknown or is a wildcard, or there are more than 32 addresses.
-    """
+    """Return the addresses of hosts as 16 bytes each, an IPv4 address mapped into IPv6."""
     packed: list[bytes] = []
     for host in hosts:
         try:
@@ -46,13 +40,7 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
 
 
 def resolved(endpoint: Endpoint) -> tuple[str, int, int]:
-    """Return the numeric address (IP, port, scope) of an endpoint for datagrams.
-
-    Raises
-    ------
-    OSError
-        If its host is unknown.
-    """
+    """Return the numeric address (IP, port, scope) of an endpoint for datagrams."""
     return _numeric(socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0][4])
 
 
@@ -65,11 +53,6 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     """Return a non-blocking socket and the numeric address (IP, port, scope) to send to.
 
     The socket is not connected, so that sending does not fail while the receiver is not running.
-
-    Raises
-    ------
-    EndpointError
-        If the URL is not valid or the host is unknown.
     """
     endpoint = parse_endpoint(url, ("udp",))
     try:
@@ -102,13 +85,7 @@ def tell_unheard(sender: socket.socket) -> bool:
 
 
 def open_receiver(url: str) -> socket.socket:
-    """Return a socket bound to `url`.
-
-    Raises
-    ------
-    EndpointError
-        If the URL is not valid, or the port is in use or not available.
-    """
+    """Return a socket bound to `url`."""
     endpoint = parse_endpoint(url, ("udp",))
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]

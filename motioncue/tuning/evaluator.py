@@ -46,20 +46,6 @@ IMPOSSIBLE = Outcome(-math.inf, -math.inf, math.inf, 1.0, 1.0)
 class Judge:
     """Scores settings of a profile's algorithm on drives.
 
-    Parameters
-    ----------
-    profile : Profile
-        With a platform.
-    motions : sequence of ndarray of MOTION_DTYPE
-        The frames of each drive.
-    best : sequence of (6,) arrays by weighting, optional
-        Errors of the best motion on each drive, by sense; found if not given.
-
-    Raises
-    ------
-    ConfigError
-        If a drive or the platform is refused.
-
     Notes
     -----
     Scores equal those of `motioncue.score`, but where a profile's own motion is better than the best one known: there
@@ -83,13 +69,7 @@ class Judge:
         return Judge, (self.profile, self.motions, self._best)
 
     def __call__(self, values: Mapping[str, float]) -> list[Outcome]:
-        """Return what settings are worth on each drive.
-
-        Parameters
-        ----------
-        values : mapping
-            Values by key, such as ``cueing.surge.gain``, which replace those of the profile.
-        """
+        """Return what settings are worth on each drive."""
         try:
             cueing = with_values(self.profile.cueing, values)
             return [self._outcome(scene, best, cueing) for scene, best in zip(self._scenes, self._best, strict=True)]
@@ -126,22 +106,7 @@ class Team(Protocol):
 
 @contextmanager
 def team_of(judge: Judge, workers: int = 1, cluster: str | None = None) -> Iterator[Team]:
-    """Yield what scores settings, and end what it needed for that.
-
-    Parameters
-    ----------
-    judge : Judge
-        Scores one of them.
-    workers : int
-        Processes; with 1 it is this one.
-    cluster : str, optional
-        Address of a Dask scheduler, whose workers score instead.
-
-    Raises
-    ------
-    ConfigError
-        If Dask is missing, or there is no scheduler at that address.
-    """
+    """Yield what scores settings, and end what it needed for that."""
     if cluster is not None:
         with _cluster(judge, cluster) as team:
             yield team

@@ -80,15 +80,6 @@ class Archive:
 
     It is the state of several searches, which so know what the others have scored.
 
-    Parameters
-    ----------
-    aim : str
-        Of settings with the same score, those with less of it are better.
-    bounds : sequence of Bounds
-        Within which the best are known.
-    state : State, optional
-        Keeps what was found beyond this process.
-
     Attributes
     ----------
     best : list of Found or None
@@ -104,13 +95,7 @@ class Archive:
         self._known: dict[tuple[float, ...], list[Outcome]] = {}
 
     def known(self, values: Mapping[str, float]) -> list[Outcome] | None:
-        """Return what settings were worth; None if they were not scored.
-
-        Parameters
-        ----------
-        values : mapping
-            Values by key.
-        """
+        """Return what settings were worth; None if they were not scored."""
         place = tuple(values.values())
         if place not in self._known:
             before = None if self._state is None else self._state.known(values)
@@ -120,15 +105,7 @@ class Archive:
         return self._known[place]
 
     def keep(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Add what settings are worth.
-
-        Parameters
-        ----------
-        settings : sequence of mapping
-            Values by key.
-        outcomes : sequence of sequence of Outcome
-            For each, one per drive.
-        """
+        """Add what settings are worth."""
         if self._state is not None:
             self._state.keep(settings, outcomes)
         for values, own in zip(settings, outcomes, strict=True):
@@ -150,13 +127,6 @@ class Archive:
 
 class FrontSearch:
     """Searches for the settings that score best within each share of a bound.
-
-    Parameters
-    ----------
-    aim : str
-        The bound.
-    parameters, team, bounds, seed, others, state, orders
-        As for `Search`; the first point is found as that finds it.
 
     Attributes
     ----------
@@ -193,13 +163,7 @@ class FrontSearch:
         return self._archive.best[0]
 
     def run(self, evaluations: int) -> Iterator[int]:
-        """Score generations of settings; yield after each the number of settings scored.
-
-        Parameters
-        ----------
-        evaluations : int
-            Settings to score for each point.
-        """
+        """Score generations of settings; yield after each the number of settings scored."""
         parameters, others = list(self._parameters), self._others
         for index, bounds in enumerate(self._bounds):
             if (known := self._archive.best[index]) is not None:
@@ -235,26 +199,12 @@ class FrontSearch:
 
 
 def largest(outcomes: Sequence[Outcome], aim: str) -> float:
-    """Return what is bounded, on the drive where it is largest.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        One per drive.
-    aim : str
-        Name of the bound.
-    """
+    """Return what is bounded, on the drive where it is largest."""
     return float(max(getattr(each, aim) for each in outcomes))
 
 
 def staircase(scored: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return those of which none has a better score without more of the aim, from little to much.
-
-    Parameters
-    ----------
-    scored : sequence of tuple
-        Aim and score of each.
-    """
+    """Return those of which none has a better score without more of the aim, from little to much."""
     steps: list[tuple[float, float]] = []
     for aim, score in sorted(scored, key=lambda each: (each[0], -each[1])):
         if not steps or score > steps[-1][1]:
@@ -270,23 +220,7 @@ def content_of(
     seed: int,
     front: str | None = None,
 ) -> dict[str, Any]:
-    """Return what a search is about: two searches with the same content find the same.
-
-    Parameters
-    ----------
-    profile : Profile
-        With a platform.
-    motions : sequence of ndarray of MOTION_DTYPE
-        The frames of each drive.
-    parameters : sequence of Parameter
-        What is changed.
-    bounds : Bounds
-        What must hold.
-    seed : int
-        Of the random numbers.
-    front : str, optional
-        The bound that is searched at several shares.
-    """
+    """Return what a search is about: two searches with the same content find the same."""
     tables = msgspec.to_builtins(profile)
     told = {key: tables[key] for key in ("source", "cueing", "limits", "platform")}
     return {
@@ -301,22 +235,7 @@ def content_of(
 
 
 class FileState:
-    """What a search has scored, in a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    content : dict
-        What the search is about, as `content_of` returns it.
-    resume : bool
-        Whether to take what the file knows; otherwise it is begun anew.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such file, it is of another search, or it cannot be written.
-    """
+    """What a search has scored, in a file."""
 
     def __init__(self, path: Path, content: Mapping[str, Any], *, resume: bool = False) -> None:
         self._path, self._keys = path, list(content["parameters"])
@@ -326,30 +245,11 @@ class FileState:
         self._write("w", [content, *self._known.items()])  # without a line whose end is missing
 
     def known(self, values: Mapping[str, float]) -> list[Outcome] | None:
-        """Return what settings were worth, one outcome per drive; None if they were not scored.
-
-        Parameters
-        ----------
-        values : mapping
-            Values by key.
-        """
+        """Return what settings were worth, one outcome per drive; None if they were not scored."""
         return self._known.get(self._place(values))
 
     def keep(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Add what settings are worth.
-
-        Parameters
-        ----------
-        settings : sequence of mapping
-            Values by key.
-        outcomes : sequence of sequence of Outcome
-            For each, one per drive.
-
-        Raises
-        ------
-        ConfigError
-            If the file cannot be written.
-        """
+        """Add what settings are worth."""
         self._write("a", [[self._place(values), own] for values, own in zip(settings, outcomes, strict=True)])
         for values, own in zip(settings, outcomes, strict=True):
             self._known[self._place(values)] = list(own)

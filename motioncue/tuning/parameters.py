@@ -38,23 +38,11 @@ class Parameter(NamedTuple):
     """Step that counts as one in the search; 0 for a logarithmic parameter, where one is a factor of 2."""
 
     def to_search(self, value: float) -> float:
-        """Return a value as the search sees it: 0 at the first value.
-
-        Parameters
-        ----------
-        value : float
-            In the key's unit.
-        """
+        """Return a value as the search sees it: 0 at the first value."""
         return (value - self.value) / self.scale if self.scale else math.log2(value / self.value)
 
     def from_search(self, place: float) -> float:
-        """Return the value that the search means, within bounds and, but for the first one, of five digits.
-
-        Parameters
-        ----------
-        place : float
-            As `to_search` returns it.
-        """
+        """Return the value that the search means, within bounds and, but for the first one, of five digits."""
         if place == 0.0:
             return self.value
         value = self.value + self.scale * place if self.scale else self.value * 2.0**place
@@ -62,26 +50,7 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(cueing: Cueing, names: Sequence[str] = ()) -> list[Parameter]:
-    """Return the parameters of an algorithm's settings.
-
-    Parameters
-    ----------
-    cueing : Cueing
-        The ``cueing`` table of a profile.
-    names : sequence of str
-        Keys below ``cueing``, tables of them, or patterns with ``*``: ``surge.gain``, ``tilt``, ``*.cutoff_hz``.  All
-        numbers that a search changes unasked if none is given; those that have no value are left out.
-
-    Returns
-    -------
-    list of Parameter
-        Frequencies and other numbers that must be positive are searched on a logarithmic scale, others on a linear one.
-
-    Raises
-    ------
-    ConfigError
-        If a name fits no parameter, or one without a value, or there is none; names it and what is allowed.
-    """
+    """Return the parameters of an algorithm's settings."""
     found = dict(_walk(inspect.type_info(type(cueing)), cueing, "cueing"))
     having = {key: parameter for key, parameter in found.items() if parameter is not None}
     if not having:
@@ -105,13 +74,7 @@ def parameters_of(cueing: Cueing, names: Sequence[str] = ()) -> list[Parameter]:
 
 
 def orders_of(cueing: Cueing) -> list[dict[str, float]]:
-    """Return which numbers of an algorithm's settings must be in order.
-
-    Parameters
-    ----------
-    cueing : Cueing
-        The ``cueing`` table of a profile.
-    """
+    """Return which numbers of an algorithm's settings must be in order."""
     found = []
     tables: list[tuple[str, Any]] = [("cueing", cueing)]
     for path, table in tables:  # grows on the way
@@ -127,13 +90,6 @@ def in_order(values: Mapping[str, float], orders: Orders) -> dict[str, float]:
 
     A searched value that is too high is lowered, or else the other one raised.  Without this, hardly any settings that
     a search asks for would be possible.
-
-    Parameters
-    ----------
-    values : mapping
-        Values by key; keys that are left out keep what the settings have.
-    orders : Orders
-        Of the settings, as `orders_of` returns them.
     """
     found = dict(values)
     for order in orders:
@@ -148,20 +104,7 @@ def in_order(values: Mapping[str, float], orders: Orders) -> dict[str, float]:
 
 
 def with_values(cueing: Cueing, values: Mapping[str, float]) -> Cueing:
-    """Return settings with some numbers changed.
-
-    Parameters
-    ----------
-    cueing : Cueing
-        The ``cueing`` table of a profile.
-    values : mapping
-        Values by key, such as ``cueing.surge.gain``.
-
-    Raises
-    ------
-    ConfigError
-        If a value is not allowed.
-    """
+    """Return settings with some numbers changed."""
     tables: dict[str, Any] = {"cueing": msgspec.to_builtins(cueing)}
     for key, value in values.items():
         *path, name = key.split(".")

@@ -26,13 +26,7 @@ FRONT = (
 
 
 def report(found: Tuned) -> str:
-    """Return the page as HTML that needs no other file.
-
-    Parameters
-    ----------
-    found : Tuned
-        What `motioncue.tune` returned.
-    """
+    """Return the page as HTML that needs no other file."""
     heads = ["before -> after", "fits", "fits, rates first", "stopped", "fast tilt"]
     parts = [f"<p>{HOW}</p>", table(heads, [_row(each) for each in found.drives]), image(course_figure(found))]
     if found.front is not None:
@@ -44,17 +38,7 @@ def report(found: Tuned) -> str:
 
 
 def course_figure(found: Tuned) -> "Figure":
-    """Draw the best score over the settings scored.
-
-    Parameters
-    ----------
-    found : Tuned
-        What `motioncue.tune` returned.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the best score over the settings scored."""
     figure = figure_of(3.0)
     side = figure.subplots()
     side.step(*zip(*found.course, strict=True), where="post", color="C0")
@@ -65,13 +49,7 @@ def course_figure(found: Tuned) -> "Figure":
 
 
 def front_rows(front: Front) -> tuple[list[str], list[list[str]]]:
-    """Return the points of a front as a table: its heads, and its rows.
-
-    Parameters
-    ----------
-    front : Front
-        Of what `motioncue.tune` returned.
-    """
+    """Return the points of a front as a table: its heads, and its rows."""
     heads = [f"{_word(front)} at most", "score", "held out", "use", "fast tilt", "opposite"]
     found = [each.share for each in front.points]
     rows = [
@@ -95,19 +73,7 @@ def front_rows(front: Front) -> tuple[list[str], list[list[str]]]:
 
 
 def front_figure(front: Front) -> "Figure":
-    """Draw the score against what it costs.
-
-    Parameters
-    ----------
-    front : Front
-        Of what `motioncue.tune` returned.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        All settings scored that keep the other bounds, the best of them as a line, the points with their shares of the
-        bound, and the settings before.
-    """
+    """Draw the score against what it costs."""
     figure = figure_of(4.0)
     side = figure.subplots()
     if front.scored:
@@ -133,19 +99,7 @@ def front_figure(front: Front) -> "Figure":
 
 
 def sensitivities_figure(sensitivities: Sequence[Sensitivity]) -> "Figure":
-    """Draw what each parameter matters around the settings found.
-
-    Parameters
-    ----------
-    sensitivities : sequence of Sensitivity
-        What matters most first.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Two bars per parameter: the change of the mean score with a smaller and a larger value; words where such a value
-        is not possible.
-    """
+    """Draw what each parameter matters around the settings found."""
     figure = figure_of(1.0 + 0.28 * len(sensitivities))
     side = figure.subplots()
     names = [f"{each.key.removeprefix('cueing.')} = {each.value:.3g}" for each in sensitivities]

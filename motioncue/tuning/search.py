@@ -37,13 +37,7 @@ class Bounds(NamedTuple):
     """Largest share of time in which a sense may feel the platform against the car, by more than a threshold."""
 
     def excess(self, outcomes: Sequence[Outcome]) -> dict[str, float]:
-        """Return by how much settings exceed each bound, on the drive where most; 0 if they keep it.
-
-        Parameters
-        ----------
-        outcomes : sequence of Outcome
-            One per drive.
-        """
+        """Return by how much settings exceed each bound, on the drive where most; 0 if they keep it."""
         return {
             "use": max(0.0, *(math.log(max(each.use, 1e-9) / self.use) for each in outcomes)),
             "fast_tilt": max(0.0, *(each.fast_tilt - self.fast_tilt for each in outcomes)),
@@ -51,13 +45,7 @@ class Bounds(NamedTuple):
         }
 
     def cost(self, outcomes: Sequence[Outcome]) -> float:
-        """Return what the search makes small: the mean score, negative, and a penalty for each bound exceeded.
-
-        Parameters
-        ----------
-        outcomes : sequence of Outcome
-            One per drive.
-        """
+        """Return what the search makes small: the mean score, negative, and a penalty for each bound exceeded."""
         found = PENALTY * sum(self.excess(outcomes).values()) - mean_score(outcomes)
         return min(found, WORST) if not math.isnan(found) else WORST
 
@@ -85,23 +73,6 @@ class State(Protocol):
 
 class Search:
     """A search for the settings that score best within bounds.
-
-    Parameters
-    ----------
-    parameters : sequence of Parameter
-        What to change.
-    team : Team
-        Who scores settings.
-    bounds : Bounds
-        What must hold.
-    seed : int
-        The same seed finds the same settings, whoever scores them.
-    others : sequence of mapping
-        Values by key that are scored first, after those of the parameters; the search goes on from the best of these.
-    state : State, optional
-        Keeps what was found, and knows what was found before.
-    orders : Orders, optional
-        Values that must be in order.
 
     Attributes
     ----------
@@ -131,13 +102,7 @@ class Search:
         self._wide = max(2, len(self.parameters))  # the strategy is not made for one number alone
 
     def run(self, evaluations: int) -> Iterator[int]:
-        """Score generations of settings; yield after each the number of settings scored.
-
-        Parameters
-        ----------
-        evaluations : int
-            Settings to score, the first ones included.
-        """
+        """Score generations of settings; yield after each the number of settings scored."""
         starts = [np.zeros(self._wide), *map(self._place, self._others)][:evaluations]
         costs = self._scored(starts)
         yield self.evaluations
@@ -233,15 +198,7 @@ def delayed_interrupt() -> Iterator[None]:
 
 
 def mean_score(outcomes: Sequence[Outcome], name: str = "score") -> float:
-    """Return the mean over drives of a score.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        One per drive.
-    name : str
-        ``score`` or ``rates_first``.
-    """
+    """Return the mean over drives of a score."""
     return float(np.mean([getattr(each, name) for each in outcomes]))
 
 
@@ -251,17 +208,6 @@ def neighbors(
     """Return settings in which one parameter differs: two for each, smaller and larger.
 
     Values that must be in order follow it.
-
-    Parameters
-    ----------
-    parameters : sequence of Parameter
-        What may differ.
-    found : mapping
-        Values by key.
-    step : float
-        How far, as the search counts.
-    orders : Orders, optional
-        Values that must be in order.
     """
     settings = []
     for each in parameters:

@@ -320,24 +320,7 @@ MARK = "# tuned: "
 
 
 def tuned_text(text: str, values: Mapping[str, Any], remarks: Sequence[str], tuned: Profile) -> str:
-    """Return the text of a profile with some values changed.
-
-    Parameters
-    ----------
-    text : str
-        TOML of the profile before.
-    values : mapping
-        Values by dotted key.
-    remarks : sequence of str
-        Lines that are put first, as comments; those of an earlier search are taken out.
-    tuned : Profile
-        The profile that the text must give, except for its platform.
-
-    Raises
-    ------
-    ConfigError
-        If tomlkit is missing, or the text would give another cueing.
-    """
+    """Return the text of a profile with some values changed."""
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith(MARK)]
     text = "".join(lines)
     try:
@@ -357,11 +340,6 @@ def written_out(profile: Profile) -> tuple[Profile, dict[str, Any]]:
 
     What the preset ``auto`` gave is kept as plain values, without the preset: in a file it means the platform in that
     file, and what it gives may depend on the values beside it.
-
-    Parameters
-    ----------
-    profile : Profile
-        A profile with a preset.
     """
     cueing = msgspec.structs.replace(profile.cueing, preset=None)
     found = flat({"cueing": msgspec.to_builtins(cueing)}, lists=False)

@@ -42,18 +42,7 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that ``[HOST:]PORT`` names; loopback without HOST.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``8765``, ``192.168.1.10:8765`` or ``[::]:8765``; port 0 takes a free one.
-
-    Raises
-    ------
-    ConfigError
-        If it is none.
-    """
+    """Return the address that ``[HOST:]PORT`` names; loopback without HOST."""
     found = re.fullmatch(r"(?:(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):)?(\d{1,5})", text)
     if found is None or int(found[2]) > 65535:
         raise ConfigError(f"--view: found {text!r}, allowed is [HOST:]PORT, such as 8765 or 192.168.1.10:8765")
@@ -62,11 +51,6 @@ def parse_address(text: str) -> Address:
 
 class AccessCheck:
     """Checks requests to the page.
-
-    Parameters
-    ----------
-    address : Address
-        Where the page is served, with the port in use.
 
     Notes
     -----
@@ -89,17 +73,7 @@ class AccessCheck:
         return f"http://{shown}:{port}/" + (f"?token={self.token}" if self.token else "")
 
     def refuses(self, target: str, host: str | None, origin: str | None, *, connects: bool) -> str | None:
-        """Return why a request is refused; None if it is not.
-
-        Parameters
-        ----------
-        target : str
-            Path and query.
-        host, origin : str or None
-            These headers.
-        connects : bool
-            Whether it opens a connection, rather than loading a file.
-        """
+        """Return why a request is refused; None if it is not."""
         if host is None or not self._known(host):
             return f"Host: found {host}, allowed is the address that the terminal shows"
         if connects and origin != f"http://{host}":
@@ -150,11 +124,6 @@ class Entrance:
 
     Where there are too many, the oldest connection of the host that has most of them makes room for the newest: a
     browser asks as soon as it is connected, so whoever says nothing waits in vain and in nobody's way.
-
-    Parameters
-    ----------
-    turned_away : callable
-        Called with the host of each connection that is ended.
 
     Attributes
     ----------

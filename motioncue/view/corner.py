@@ -21,30 +21,7 @@ FULL = 0.97  # share of travel, or of a rate, that counts as used up
 
 
 def corner(profile: Profile, motion: npt.NDArray[np.void], begin_s: float, end_s: float) -> dict[str, Any]:
-    """Return what settings do on a stretch.
-
-    Parameters
-    ----------
-    profile : Profile
-        With a platform.
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        Frames of the drive, from before the stretch to its end.
-    begin_s, end_s : float
-        The stretch, from the first frame [s].
-
-    Returns
-    -------
-    dict
-        ``errors`` and ``rest`` by sense: root mean square of what is felt wrong, and would be on a platform at rest
-        [thresholds]; ``ratio`` of both over all senses; ``worst_s`` from the first frame, ``worst``, the sense, and
-        ``why``; ``travel``, the largest share of an actuator's travel; ``names`` and ``rows`` of a picture, float32,
-        little-endian, base64: as a page's frames, with times from the first frame.
-
-    Raises
-    ------
-    ConfigError
-        As `motioncue.scoring.scene.Scene` does.
-    """
+    """Return what settings do on a stretch."""
     from motioncue.scoring.quality import rms
     from motioncue.scoring.scene import Scene, sent, with_platform
     from motioncue.scoring.senses import RATE_HZ, SENSES

@@ -38,13 +38,7 @@ REST = {"source": Source, "output": Output, "record": Record, "platform": Platfo
 
 
 def parameters(profile: Profile) -> list[Control]:
-    """Return the settings of a profile, also those that are fixed while it runs.
-
-    Parameters
-    ----------
-    profile : Profile
-        Whose tables they are.
-    """
+    """Return the settings of a profile, also those that are fixed while it runs."""
     found = controls(profile.cueing, "cueing") + controls(profile, "", names=TABLES[1:])
     if profile.platform is not None:
         found += controls(profile.platform, "platform")
@@ -71,28 +65,14 @@ def _rest(profile: Profile, known: set[str]) -> Iterable[Control]:
 
 
 def fixed_because(profile: Profile, key: str) -> str:
-    """Return why a setting is fixed while it runs; empty if it is not.
-
-    Parameters
-    ----------
-    profile : Profile
-        The running profile.
-    key : str
-        A key of `parameters`.
-    """
+    """Return why a setting is fixed while it runs; empty if it is not."""
     if key == "platform.preset":
         return "a platform's preset is its geometry"
     return tuning.fixed_because(profile, key)
 
 
 def kept(key: str) -> bool:
-    """Say whether a saved profile has the page's value of a key.
-
-    Parameters
-    ----------
-    key : str
-        Dotted path, with ``[0]`` and so on behind lists.
-    """
+    """Say whether a saved profile has the page's value of a key."""
     root, _, rest = key.partition(".")
     if root.partition("[")[0] == "output":
         return rest.partition(".")[0] == "limits"
@@ -100,15 +80,7 @@ def kept(key: str) -> bool:
 
 
 def shown(found: Iterable[Control], profile: Profile) -> dict[str, Any]:
-    """Return the values of those settings that a profile has; of a table, whether it is given.
-
-    Parameters
-    ----------
-    found : iterable of Control
-        The settings.
-    profile : Profile
-        Whose values they are.
-    """
+    """Return the values of those settings that a profile has; of a table, whether it is given."""
     tables = msgspec.to_builtins(profile)
     out: dict[str, Any] = {}
     for control in found:
@@ -130,13 +102,7 @@ DAMPING = 0.3
 
 
 class Doubtful(ConfigError):
-    """A change that nobody has been asked about yet.
-
-    Parameters
-    ----------
-    why : list of str
-        What of it is asked about.
-    """
+    """A change that nobody has been asked about yet."""
 
     def __init__(self, why: list[str]) -> None:
         super().__init__("; ".join(why))
@@ -148,13 +114,6 @@ def doubts(before: Profile, after: Profile, *, began: Profile | None = None) -> 
 
     Asked about are another sign, a value of more than twice or less than half (a gain may become smaller), damping
     below 0.3, and bounds that are off afterwards.  Another algorithm is not compared with the one before.
-
-    Parameters
-    ----------
-    before, after : Profile
-        The settings in force, and the requested ones.
-    began : Profile, optional
-        The settings in force when the gesture began that this change belongs to: what it changes is compared with them.
     """
     began = began or before
     other = type(began.cueing) is not type(after.cueing)
@@ -178,13 +137,7 @@ def doubts(before: Profile, after: Profile, *, began: Profile | None = None) -> 
 
 
 def newly_off(before: Profile, after: Profile) -> list[str]:
-    """Return the bounds that a change puts off.
-
-    Parameters
-    ----------
-    before, after : Profile
-        The settings in force, and the requested ones.
-    """
+    """Return the bounds that a change puts off."""
     off = bounds_off(before)
     return [line for line in bounds_off(after) if line not in off]
 
@@ -208,15 +161,6 @@ ALLOWED = {"switch": "true or false", "table": "true (given) or false (left out)
 
 class Editor:
     """Changes an engine's settings.
-
-    Parameters
-    ----------
-    engine : Watched
-        A running engine, or a recording that plays.
-    text : str, optional
-        TOML of the profile that it began with, whose comments a saved profile keeps.
-    folder : Path, optional
-        Where profiles are saved; the present folder if not given.
 
     Notes
     -----
@@ -280,53 +224,18 @@ class Editor:
         return {**kept, "now": now}
 
     def set(self, key: str, value: Value, gesture: tuple[Any, ...], *, sure: bool = False) -> None:
-        """Set a parameter.
-
-        Parameters
-        ----------
-        key : str
-            Its dotted path.
-        value : float, bool, str, list of str, or None
-            None for one that may be left out.
-        gesture : tuple
-            Changes with the same one are undone together.
-        sure : bool
-            Whether to make also a change that is asked about first (`doubts`); a gesture is judged as a whole.
-
-        Raises
-        ------
-        ConfigError
-            If it is refused; then nothing changes.
-        Doubtful
-            If it is asked about and not `sure`; then nothing changes.
-        """
+        """Set a parameter."""
         self._make({key: value}, gesture, sure=sure)
 
     def turn(self, values: Mapping[str, float], gesture: tuple[Any, ...], *, sure: bool = False) -> None:
-        """Set several numbers together; refused and asked about as `set` is.
-
-        Parameters
-        ----------
-        values : mapping of str to float
-            Values by dotted paths.
-        gesture : tuple
-            Changes of the same numbers with the same one are undone together.
-        sure : bool
-            Whether to make also a change that is asked about first.
-        """
+        """Set several numbers together; refused and asked about as `set` is."""
         kinds = {control.key: control.kind for control in self.parameters()}
         if other := [key for key in values if kinds.get(key, "number") != "number"]:
             raise ConfigError(f"{other[0]}: found a {kinds[other[0]]}, allowed are numbers")
         self._make(values, gesture, sure=sure)
 
     def mute(self, axes: Sequence[str]) -> None:
-        """Silence axes by gains of 0, and give the others back those that they had; nobody is asked.
-
-        Parameters
-        ----------
-        axes : sequence of str
-            Names of AXES; those that are silent and not among them are heard again.
-        """
+        """Silence axes by gains of 0, and give the others back those that they had; nobody is asked."""
         if other := [axis for axis in axes if axis not in AXES]:
             raise ConfigError(f"mute: {not_among(other[0], AXES)}")
         values = self.state()["values"]
@@ -367,13 +276,7 @@ class Editor:
             self._gesture = (gesture, keys)
 
     def undo(self, *, sure: bool = False) -> None:
-        """Return to the settings before the last gesture; nothing happens if there was none.
-
-        Parameters
-        ----------
-        sure : bool
-            Whether to do it also if a single change would be asked about (`doubts`); else `Doubtful` is raised.
-        """
+        """Return to the settings before the last gesture; nothing happens if there was none."""
         if self._past[self._slot]:
             _refuse(doubts(self._engine.requested, self._past[self._slot][-1]), sure)
             self._engine.retune(self._past[self._slot][-1])
@@ -382,13 +285,7 @@ class Editor:
         self._began.clear()
 
     def swap(self, *, sure: bool = False) -> None:
-        """Go from settings A to B, or back; B begins as a copy of A.
-
-        Parameters
-        ----------
-        sure : bool
-            Whether to do it also if a single change would be asked about (`doubts`); else `Doubtful` is raised.
-        """
+        """Go from settings A to B, or back; B begins as a copy of A."""
         here = self._engine.requested
         _refuse(doubts(here, self._other), sure)
         self._engine.retune(self._other)
@@ -398,23 +295,7 @@ class Editor:
         self._began.clear()
 
     def save(self, name: str) -> dict[str, Any]:
-        """Write the settings as a profile beside the old one's text and comments.
-
-        Parameters
-        ----------
-        name : str
-            Name of a new file.
-
-        Returns
-        -------
-        dict
-            ``file``, and ``diff`` as lines.
-
-        Raises
-        ------
-        ConfigError
-            If the file exists or cannot be written, TOML Kit is missing, or the text cannot take the values.
-        """
+        """Write the settings as a profile beside the old one's text and comments."""
         if self._text is None:
             raise ConfigError("save: this run began without a profile's text")
         if muted := self.muted(self.state()["values"]):

@@ -123,11 +123,6 @@ def felt_of(motion: npt.NDArray[np.void]) -> dict[str, float]:
     """Return what is felt in the car: specific force less that of standing level [m/s^2].
 
     An acceleration says less: a car that leans, or climbs, is felt too.
-
-    Parameters
-    ----------
-    motion : ndarray of MOTION_DTYPE, shape (1,)
-        What the car does.
     """
     return dict(zip(("surge", "sway", "heave"), felt_in_car(motion)[0].tolist(), strict=False))
 
@@ -138,20 +133,7 @@ def pose_of(tick: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
 
 
 def positions_of(tick: npt.NDArray[np.void], built: Built) -> npt.NDArray[np.float64]:
-    """Return the actuators' positions: as sent, or if no output sends any, for the cue's pose.
-
-    Parameters
-    ----------
-    tick : ndarray of TICK_DTYPE, shape (1,)
-        A tick.
-    built : Built
-        The platform.
-
-    Returns
-    -------
-    ndarray of float64, shape (actuators,)
-        [m or rad]; NaN where an actuator cannot reach the pose.
-    """
+    """Return the actuators' positions: as sent, or if no output sends any, for the cue's pose."""
     sent: npt.NDArray[np.float64] = tick["actuators"][0, : len(built.names)]
     if sent.any():
         return sent
@@ -160,15 +142,7 @@ def positions_of(tick: npt.NDArray[np.void], built: Built) -> npt.NDArray[np.flo
 
 
 def used_of(positions: npt.NDArray[np.float64], built: Built) -> dict[str, float]:
-    """Return how far each actuator is from neutral, -1 at its lowest and 1 at its highest position.
-
-    Parameters
-    ----------
-    positions : ndarray of float64, shape (actuators,)
-        As `positions_of` returns them.
-    built : Built
-        The platform.
-    """
+    """Return how far each actuator is from neutral, -1 at its lowest and 1 at its highest position."""
     used = {}
     for name, at, neutral, (low, high, *_) in zip(
         built.names, positions.tolist(), built.neutral, built.bounds, strict=True
@@ -203,15 +177,7 @@ class Verdict(NamedTuple):
 
 
 def grade(stats: Mapping[str, Any], rate_hz: float) -> str:
-    """Return how punctual the ticks were, in the words of `motioncue bench`.
-
-    Parameters
-    ----------
-    stats : mapping
-        As `Engine.stats` returns them.
-    rate_hz : float
-        The profile's rate [Hz].
-    """
+    """Return how punctual the ticks were, in the words of `motioncue bench`."""
     if not stats["packets_sent"]:
         return "no tick yet"
     row = {
@@ -222,15 +188,7 @@ def grade(stats: Mapping[str, Any], rate_hz: float) -> str:
 
 
 def verdict(stats: Mapping[str, Any], rate_hz: float | None = None) -> Verdict:
-    """Return what is most wrong with a run, and what to do next; all is well only if it was on time.
-
-    Parameters
-    ----------
-    stats : mapping
-        As `Engine.stats` returns them.
-    rate_hz : float, optional
-        The profile's rate [Hz]; the measured one if not given.
-    """
+    """Return what is most wrong with a run, and what to do next; all is well only if it was on time."""
     packets = stats["packets_sent"]
     most = max(stats["limited"], key=stats["limited"].__getitem__, default="")
     if not stats["frames_received"]:
@@ -312,11 +270,6 @@ PARKS = (2, 3)
 
 class Frames:
     """Makes frames of an engine's newest ticks.
-
-    Parameters
-    ----------
-    engine : Watched
-        A running engine, or a recording that plays.
 
     Attributes
     ----------
@@ -427,23 +380,9 @@ DEEP_M = 0.45  # floor below the frame if nothing shows how high it stands
 
 
 def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
-    """Return what carries the frame.
+    """Return what carries the frame [rad].
 
     Places are from the motion reference point at neutral: x forward, y right, z down [m].
-
-    Parameters
-    ----------
-    profile : Profile
-        The profile in force.
-    built : Built or None
-        Its platform.
-
-    Returns
-    -------
-    dict
-        ``kind``; ``frame``, depth of the frame's joints; ``floor``, depth of the floor; ``names`` of all actuators;
-        ``carriers``, for each that carries the frame its joint ``top`` on it and ``base`` at the other end, and of a
-        crank its ``azimuth`` [rad] and length ``crank``; ``sent``, whether an output sends the actuators' positions.
     """
     table = profile.platform
     if table is None or built is None:

@@ -40,11 +40,6 @@ class Minute(NamedTuple):
 class Recent:
     """Keeps the last minute of motion that the platform was driven with.
 
-    Parameters
-    ----------
-    engine : Watched
-        A running engine, or a recording that plays.
-
     Notes
     -----
     It looks at the newest tick, as the page does, and takes nothing from the ticks.  A drive ends where the platform is
@@ -100,15 +95,7 @@ class Recent:
         return Minute(motion, rows[0][0], rows[-1][0])
 
     def stretch(self, begin_s: float, end_s: float, lead_s: float) -> Minute | None:
-        """Return what was driven from and to a time, and up to `lead_s` before; None if that is not one drive.
-
-        Parameters
-        ----------
-        begin_s, end_s : float
-            On the engine's grid of ticks [s].
-        lead_s : float
-            Time before [s].
-        """
+        """Return what was driven from and to a time, and up to `lead_s` before; None if that is not one drive."""
         rows = _driven(self._engine) if isinstance(self._engine, Played) else list(self._all)
         inside = [row for row in rows if begin_s - GAP_S <= row[1] <= end_s]
         drives = {row[0] for row in inside}
@@ -138,20 +125,6 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 class Played:
     """Plays the ticks of a recording in their own time, over and over; the page takes it for an engine.
-
-    Parameters
-    ----------
-    drive : Drive
-        A recording with ticks, of a run.
-    profile : Profile, optional
-        Settings to use instead of the recorded ones.
-    progress : callable
-        Called with ticks done and ticks in all while the recording is taken through the engine first.
-
-    Raises
-    ------
-    ConfigError, PacketError
-        As `motioncue.engine.replay.repeat` does.
 
     Notes
     -----
@@ -187,18 +160,7 @@ class Played:
         return self._shown.ticks
 
     def retune(self, change: Change) -> None:
-        """Replay with other settings.
-
-        Parameters
-        ----------
-        change : Profile, str, Path, mapping or iterable of str
-            As for `Engine.retune`.
-
-        Raises
-        ------
-        ConfigError
-            If it is refused; then nothing changes.
-        """
+        """Replay with other settings."""
 
         def replayed(settings: Any) -> None:
             self._shown = repeat(self._drive, settings.profile)

@@ -78,24 +78,7 @@ class _Case:
 def judged(
     request: Request, known: dict[tuple[bytes, str], Any], stale: Callable[[], bool] = lambda: False
 ) -> Iterator[dict[str, Any]]:
-    """Yield what settings are worth on a drive: first against rest, then as scores, which take longer.
-
-    Parameters
-    ----------
-    request : Request
-        The settings and the drive.
-    known : dict
-        Keeps errors of best motions for other settings of the same drive.
-    stale : callable
-        Says whether the answer is no longer wanted.
-
-    Yields
-    ------
-    dict
-        ``number``; ``done``, whether nothing follows; ``why``, why there are no scores; and ``columns``: of each name
-        either ``why`` it cannot be judged, or ``ratio`` and ``ratio_rates`` (error of what the platform does as a
-        share of that at rest), ``fast_tilt``, and with a score ``fits``, ``stopped``, ``rates``, ``rates_stopped``.
-    """
+    """Yield what settings are worth on a drive: first against rest, then as scores, which take longer."""
     if request.stretch is not None:
         yield from _corners(request, stale)
         return
@@ -189,13 +172,7 @@ def _total(weights: Any, errors: Any) -> float:
 
 
 def main(requests: IO[bytes], answers: IO[str]) -> None:
-    """Answer requests until there are no more; of those that wait, only the newest.
-
-    Parameters
-    ----------
-    requests, answers : file
-        Where they come from and go to.
-    """
+    """Answer requests until there are no more; of those that wait, only the newest."""
     waiting: queue.Queue[Request] = queue.Queue()
 
     def read() -> None:
@@ -271,13 +248,6 @@ NOT_STARTED = "the process that judges cannot be started: {}"
 class Scorer:
     """Judges settings on the last minute, beside the engine.
 
-    Parameters
-    ----------
-    recent : Recent
-        Where the minute comes from.
-    compared : callable
-        Returns the settings to compare, by name.
-
     Attributes
     ----------
     version : int
@@ -314,10 +284,7 @@ class Scorer:
     def ask(self, stretch: tuple[float, float] | None = None) -> None:
         """Have the settings judged now, and after each change: on the newest minute, or on a stretch.
 
-        Parameters
-        ----------
-        stretch : tuple of float, optional
-            From and to, on the engine's grid of ticks [s].
+        Units: `stretch` [s].
         """
         self._stretch = stretch
         self._due, self._renew = time.monotonic(), True
@@ -330,10 +297,7 @@ class Scorer:
     def look(self, now: float) -> None:
         """Begin what is due; end a process that is silent.
 
-        Parameters
-        ----------
-        now : float
-            ``time.monotonic()`` [s].
+        Units: `now` [s].
         """
         if self._heard is not None and now - self._heard > SILENCE_S:
             self._give_up()

@@ -96,34 +96,12 @@ def check_installed() -> None:
 class Server:
     """Serves the page of an engine; a context manager around its thread.
 
-    Parameters
-    ----------
-    engine : Watched
-        A running engine, or a recording that plays.
-    address : Address
-        Where to serve.
-    text : str, optional
-        TOML of the profile, for `Editor.save`.
-    folder : Path, optional
-        Where profiles are saved; the present folder if not given.
-    patience_s : float
-        Time after which a page that reads nothing is dropped [s].
-    plays : bool
-        Whether `engine` is a recording, which engage plays, hold stops, and park takes to its beginning.
-
     Attributes
     ----------
     counts : dict of str to int
         What was refused and dropped so far: ``requests`` (of files and connections), ``malformed``, ``dropped``,
         ``turned_away`` (connections before they were let in), ``starved`` (no descriptor was left for one), ``failed``
         (defects of this server).
-
-    Raises
-    ------
-    ConfigError
-        If websockets is missing.
-    EndpointError
-        On entering: if the address is in use or not this machine's.
 
     Notes
     -----

@@ -119,13 +119,7 @@ _DECODER = msgspec.json.Decoder(Request)
 
 
 def parse_request(message: str | bytes) -> Request:
-    """Return the request in a message; raise ValueError, which says why, if it is none.
-
-    Parameters
-    ----------
-    message : str or bytes
-        JSON.
-    """
+    """Return the request in a message; raise ValueError, which says why, if it is none."""
     try:
         request: Request = _DECODER.decode(message)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -154,34 +148,12 @@ SHOWN = 40  # transitions
 
 
 def to_json(kind: str, said: dict[str, Any]) -> str:
-    """Return a message as strict JSON, in which numbers that it does not have are null.
-
-    Parameters
-    ----------
-    kind : str
-        What the message is about.
-    said : dict
-        Its contents.
-    """
+    """Return a message as strict JSON, in which numbers that it does not have are null."""
     return msgspec.json.encode({"kind": kind, **said}).decode()  # writes NaN and infinity as null
 
 
 def hello(engine: Watched, frames: Frames, number: int, *, run: str, plays: bool) -> str:
-    """Return what a page is told first.
-
-    Parameters
-    ----------
-    engine : Watched
-        A running engine, or a recording that plays.
-    frames : Frames
-        Makes its frames.
-    number : int
-        The page's.
-    run : str
-        Another one for each start of the engine.
-    plays : bool
-        Whether `engine` is a recording.
-    """
+    """Return what a page is told first."""
     profile = engine.profile
     said = {
         "you": number,
@@ -197,28 +169,14 @@ def hello(engine: Watched, frames: Frames, number: int, *, run: str, plays: bool
 
 
 def controls(engine: Watched, editor: Editor) -> str:
-    """Return what the settings are, and what depends on the algorithm.
-
-    Parameters
-    ----------
-    engine : Watched
-        A running engine, or a recording that plays.
-    editor : Editor
-        Changes its settings.
-    """
+    """Return what the settings are, and what depends on the algorithm."""
     profile, fixed = engine.requested, editor.fixed()
     parameters = [{**each._asdict(), "fixed": fixed.get(each.key, "")} for each in editor.parameters()]
     return to_json("controls", {"title": path_of(profile), "poses": profile.cueing.poses, "parameters": parameters})
 
 
 def statistics(engine: Watched) -> str:
-    """Return the statistics of a run.
-
-    Parameters
-    ----------
-    engine : Watched
-        A running engine, or a recording that plays.
-    """
+    """Return the statistics of a run."""
     stats, rate_hz = engine.stats(), engine.profile.rate_hz
     driven = any(move["to"] == "RUNNING" for move in stats["transitions"])
     found = verdict(stats, rate_hz) if driven or not stats["frames_received"] else WAITING
@@ -235,17 +193,7 @@ WAITING_CHANGES = 32  # most changes of settings of a page that wait for the one
 
 
 class Visitor:
-    """A browser's page that is connected.
-
-    Parameters
-    ----------
-    connection : websockets.asyncio.server.ServerConnection
-        Its connection.
-    number : int
-        Counts the pages of a run.
-    name : str
-        What others see of it.
-    """
+    """A browser's page that is connected."""
 
     def __init__(self, connection: Any, number: int, name: str) -> None:
         self.connection = connection
@@ -266,18 +214,7 @@ class Visitor:
         self._changed = asyncio.Event()
 
     def put(self, request: Request) -> None:
-        """Note a change of settings; a newer value of the same parameter replaces one that still waits.
-
-        Parameters
-        ----------
-        request : Request
-            The change.
-
-        Raises
-        ------
-        ConfigError
-            If too many are waiting.
-        """
+        """Note a change of settings; a newer value of the same parameter replaces one that still waits."""
         last = self._changes[-1] if self._changes else None
         if isinstance(last, Set) and isinstance(request, Set) and last.key == request.key:
             self._changes.pop()
@@ -294,26 +231,10 @@ class Visitor:
         return self._changes.popleft()
 
     def refuse(self, request: Request, error: Exception) -> None:
-        """Tell the page why a request was refused.
-
-        Parameters
-        ----------
-        request : Request
-            What was asked.
-        error : Exception
-            Why not.
-        """
+        """Tell the page why a request was refused."""
         key, number = (request.key, request.number) if isinstance(request, Set) else (None, 0)
         self.reply("refused", key=key, number=number, why=str(error))
 
     def reply(self, kind: str, **said: Any) -> None:
-        """Note a message for the page.
-
-        Parameters
-        ----------
-        kind : str
-            What it is about.
-        **said
-            Its contents.
-        """
+        """Note a message for the page."""
         self.replies.append(to_json(kind, said))

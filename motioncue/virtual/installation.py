@@ -37,21 +37,6 @@ TRACED = 30_000  # ticks from which the delay behind the cue is found
 class Installation:
     """A virtual car, a real endpoint, a real engine, real datagrams and a virtual platform.
 
-    Parameters
-    ----------
-    profile : str or Path
-        What `motioncue.load_profile` takes; its endpoints are replaced by private ones on this machine.
-    drive : str
-        A key of `motioncue.drive.courses.COURSES`.
-    duration_s : float, optional
-        Time to drive [s]; the whole course if not given; after its end the car stays parked.
-    overrides : sequence of str
-        ``KEY=VALUE`` for keys of the profile.
-    record : Record, str or Path, optional
-        What the engine records, and where.
-    endless : bool
-        Whether the car begins again at the end of the drive, until it is left.
-
     Attributes
     ----------
     duration_s : float or None
@@ -62,13 +47,6 @@ class Installation:
         Receives the engine's packets; a `PlatformListener` moves by them.
     simulator : Simulator
         Plays the car's simulator.
-
-    Raises
-    ------
-    ConfigError
-        If the profile is refused, the course does not exist, or its simulator cannot be played.
-    EndpointError
-        On entering: if no endpoint is available.
 
     Examples
     --------

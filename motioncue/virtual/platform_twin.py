@@ -55,13 +55,7 @@ class Drive(NamedTuple):
 
 
 def drive_of(platform: Platform) -> Drive:
-    """Return the drive that a platform's table describes: with its lag, if it states one.
-
-    Parameters
-    ----------
-    platform : Platform
-        The profile's table.
-    """
+    """Return the drive that a platform's table describes: with its lag, if it states one."""
     if platform.lag_s is None:
         return Drive()
     return Drive(lag_s=platform.lag_s, damping=platform.lag_damping, dead_time_s=0.0)
@@ -86,24 +80,6 @@ class Felt(NamedTuple):
 
 class VirtualPlatform:
     """A platform in software.
-
-    Parameters
-    ----------
-    platform : Platform
-        Table of a profile, or a built-in one from `motioncue.platforms.build.platform_named`.
-    rate_hz : float
-        Commands per second [Hz].
-    drive : Drive, optional
-        How the actuators follow; `drive_of` the platform if not given.
-    head_m : tuple of float
-        The driver from the motion reference point: forward, right, up [m].
-
-    Raises
-    ------
-    ConfigError
-        If the platform is refused.
-    ValueError
-        If a number of `drive` is out of range.
 
     Notes
     -----
@@ -139,30 +115,14 @@ class VirtualPlatform:
     def positions(self, sent: npt.ArrayLike) -> Array:
         """Return where the drives are at each tick; they continue from the call before.
 
-        Parameters
-        ----------
-        sent : array_like of float64, shape (n, actuators)
-            Commanded positions, one row per tick [m or rad].
-
-        Raises
-        ------
-        ValueError
-            If a position is not finite, or the shape is another one.
+        Units: `sent` [m or rad].
         """
         return self._servos.process(sent)
 
     def follow(self, sent: npt.ArrayLike) -> Felt:
         """Return what the platform makes of commanded positions; the drives continue from the call before.
 
-        Parameters
-        ----------
-        sent : array_like of float64, shape (n, actuators)
-            Commanded positions, one row per tick [m or rad].
-
-        Raises
-        ------
-        ValueError
-            If a position is not finite, or the shape is another one.
+        Units: `sent` [m or rad].
         """
         sent = np.ascontiguousarray(sent, dtype=np.float64)
         actuators = self.positions(sent)
@@ -197,26 +157,12 @@ class VirtualPlatform:
 def sensed(pose: Array, dt: float, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> tuple[Array, Array]:
     """Return what a driver on a moving frame feels: specific force less its value at rest, and rates.
 
-    Parameters
-    ----------
-    pose : ndarray of float64, shape (n, 6)
-        Surge, sway, heave [m], roll, pitch, yaw [rad] at each tick.
-    dt : float
-        Length of a tick [s].
-    head_m : tuple of float
-        The driver from the motion reference point: forward, right, up [m].
-
-    Returns
-    -------
-    specific_force : ndarray of float64, shape (n, 3)
-        Forward, right, up, in the platform's axes [m/s^2].
-    rates : ndarray of float64, shape (n, 3)
-        About the platform's axes [rad/s].
-
     Notes
     -----
     Accelerations are central second differences, which have no delay; the first and the last tick repeat
     their neighbor.
+
+    Units: `dt` [s].
     """
     roll, pitch, yaw = np.unwrap(pose[:, 3:], axis=0).T
     (sr, sp, sy), (cr, cp, cy) = (np.sin((roll, pitch, yaw)), np.cos((roll, pitch, yaw)))
@@ -251,17 +197,12 @@ def sensed(pose: Array, dt: float, head_m: tuple[float, float, float] = (0.0, 0.
 def delay_s(before: npt.ArrayLike, after: npt.ArrayLike, dt: float) -> float | None:
     """Return by how much `after` is later than `before` [s]; None if either does not move.
 
-    Parameters
-    ----------
-    before, after : array_like of float64, shape (n,) or (n, k)
-        Positions at the same ticks; columns are weighted by how much they move.
-    dt : float
-        Length of a tick [s].
-
     Notes
     -----
     The place of the largest correlation coefficient of both speeds, up to half a second either way, refined by a
     parabola.
+
+    Units: `dt` [s].
     """
     speeds = [np.diff(np.reshape(side, (len(side), -1)), axis=0) for side in map(np.asarray, (before, after))]
     count = len(speeds[0])
@@ -294,24 +235,7 @@ def grid_hz(profile: Profile) -> float:
 def felt(
     profile: Profile | str | Path, cues: npt.NDArray[np.void], output: int = 0, drive: Drive | None = None
 ) -> Felt:
-    """Return what a driver on the profile's platform feels of `cues`, computed offline.
-
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile with a platform, or what `motioncue.load_profile` takes.
-    cues : ndarray of CUE_DTYPE, shape (n,)
-        Cues such as `motioncue.cue` returns, one row per tick.
-    output : int
-        Index of the output whose packet has the actuators.
-    drive : Drive, optional
-        How the actuators follow; `drive_of` the platform if not given.
-
-    Raises
-    ------
-    ConfigError
-        If the profile is refused or has no platform.
-    """
+    """Return what a driver on the profile's platform feels of `cues`, computed offline."""
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     if profile.platform is None:
         raise ConfigError(f"{profile.name}: found no [platform]")
@@ -324,20 +248,7 @@ KEPT = 120_000  # positions that a listener keeps: six minutes at 333 Hz
 
 
 class Decoder:
-    """Reads a platform's actuators from the packets that a profile describes.
-
-    Parameters
-    ----------
-    table : PacketTable
-        The packet.
-    actuators : mapping of str to Actuated
-        Those of the profile's platform, by name.
-
-    Raises
-    ------
-    ConfigError
-        If the packet lacks an actuator, or has it only as part of a sum.
-    """
+    """Reads a platform's actuators from the packets that a profile describes."""
 
     def __init__(self, table: PacketTable, actuators: Mapping[str, Actuated]) -> None:
         self.described = Described(table)
@@ -364,15 +275,7 @@ class Decoder:
 
 
 def missing_from(table: PacketTable, actuators: Mapping[str, Actuated]) -> list[str]:
-    """Return the actuators of a platform that no field of a packet holds by itself.
-
-    Parameters
-    ----------
-    table : PacketTable
-        The packet.
-    actuators : mapping of str to Actuated
-        Those of the platform, by name.
-    """
+    """Return the actuators of a platform that no field of a packet holds by itself."""
     described = Described(table)
     return [name for name, each in actuators.items() if _carrier(described, name, each) is None]
 
@@ -386,24 +289,7 @@ def _carrier(described: Described, name: str, actuator: Actuated) -> tuple[str, 
 
 
 class PlatformListener(DatagramListener):
-    """A virtual platform that listens for its packets; each packet is one tick.
-
-    Parameters
-    ----------
-    profile : Profile
-        A profile with a platform, whose first output has ``[output.packet]``.
-    urls : iterable of str
-        Endpoints to listen at, ``udp://HOST:PORT``.
-    drive : Drive, optional
-        How the actuators follow; `drive_of` the platform if not given.
-
-    Raises
-    ------
-    ConfigError
-        If the profile has no platform, or its packet lacks an actuator.
-    EndpointError
-        If an endpoint is not valid or in use.
-    """
+    """A virtual platform that listens for its packets; each packet is one tick."""
 
     def __init__(self, profile: Profile, urls: Iterable[str], drive: Drive | None = None) -> None:
         table = profile.outputs[0].packet
@@ -453,11 +339,6 @@ class PlatformListener(DatagramListener):
 
         The longest time in which the platform had risen and the whole cue was sent and within reach is used, at least
         two seconds.
-
-        Parameters
-        ----------
-        ticks : ndarray of TICK_DTYPE, shape (n,)
-            The first ticks, one per packet.
         """
         with self._busy:
             made = np.concatenate(self._made) if self._made and not self._forgotten else np.empty((0, 1))

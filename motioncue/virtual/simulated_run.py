@@ -44,24 +44,7 @@ class Ride(NamedTuple):
 
 
 def drive_motion(drive: str, rate_hz: float = 60.0) -> npt.NDArray[np.void]:
-    """Return the frames of a virtual drive as City Car Driving reports it.
-
-    Parameters
-    ----------
-    drive : str
-        A key of `motioncue.drive.courses.COURSES`.
-    rate_hz : float, optional
-        Frames per second [Hz].
-
-    Returns
-    -------
-    ndarray of MOTION_DTYPE, shape (n,)
-
-    Raises
-    ------
-    ConfigError
-        If the course does not exist.
-    """
+    """Return the frames of a virtual drive as City Car Driving reports it."""
     source = sources.source("city-car-driving")
     intake = source.intake(source.Options())
     intake.watch(UNWATCHED)
@@ -79,27 +62,7 @@ def ride(
     tail_s: float = 2.0,
     record: str | Path | None = None,
 ) -> Ride:
-    """Return what the engine makes from a virtual drive.
-
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile, or what `motioncue.load_profile` takes.
-    drive : str
-        A key of `motioncue.drive.courses.COURSES`.
-    rate_hz : float, optional
-        Frames per second [Hz].
-    tail_s : float, optional
-        Time to continue after the last frame [s].
-    record : str or Path, optional
-        Record the drive to this file, as ``motioncue run --record`` does; an existing file is replaced.
-
-    Raises
-    ------
-    ConfigError
-        If the profile is refused, the course does not exist, its simulator cannot be played, or the recording cannot be
-        made.
-    """
+    """Return what the engine makes from a virtual drive."""
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     system = sources.system_of(profile.source)
     packages = drive_packages(system, drive, rate_hz)
@@ -139,20 +102,7 @@ def ride(
 
 
 def standard_drive(name: str, rate_hz: float = KEPT_HZ) -> npt.NDArray[np.float64]:
-    """Return what a passenger's body does on a standard drive.
-
-    Parameters
-    ----------
-    name : str
-        One of `motioncue.drive.car.DRIVES`.
-    rate_hz : float
-        Rows per second [Hz].
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 8)
-        The channels of `motioncue.engine.fitting.CHANNELS_KEPT`.
-    """
+    """Return what a passenger's body does on a standard drive."""
     states = drive(name, rate_hz)
     acceleration, rates = body_axes(states, "acceleration"), body_axes(states, "angular_velocity")
     roll, pitch, _ = angles_and_rates(states)[0]

@@ -45,24 +45,7 @@ def _module(system: System) -> ModuleType | described.Car:
 def drive_packages(
     system: System, name: str, rate_hz: float | None = None, duration_s: float | None = None
 ) -> list[Any]:
-    """Return the packages that a simulator sends on a virtual drive.
-
-    Parameters
-    ----------
-    system : str
-        The simulator's name.
-    name : str
-        A key of `motioncue.drive.courses.COURSES`.
-    rate_hz : float, optional
-        Frames per second [Hz]; the simulator's default if not given.
-    duration_s : float, optional
-        Time to drive [s]; the whole course if not given; after its end the car stays parked.
-
-    Raises
-    ------
-    ConfigError
-        If the system or course does not exist, or the rate is not possible.
-    """
+    """Return the packages that a simulator sends on a virtual drive."""
     rate = {} if rate_hz is None else {"rate_hz": rate_hz}
     return list(_module(system).driven(name, duration_s=duration_s, **rate))
 
@@ -70,28 +53,7 @@ def drive_packages(
 def recorded_packages(
     system: System, file: str, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
 ) -> list[Any]:
-    """Return the packages of a recording.
-
-    Parameters
-    ----------
-    system : str
-        The simulator's name.
-    file : str
-        The recording; ``"sample"`` is the one in the package unless a file of that name exists.
-    rate_hz : float, optional
-        Frames per second [Hz]; the recording's own pace if not given.
-    duration_s : float, optional
-        Time to play [s]; all of it if not given.
-    pick : Pick, optional
-        Which datagrams of a capture to play.
-
-    Raises
-    ------
-    ConfigError
-        If the system does not exist.
-    PacketError
-        If the file cannot be read or is not a recording of that system.
-    """
+    """Return the packages of a recording."""
     path = sample_recording() if file == SAMPLE and not Path(file).exists() else Path(file)
     recording = read_recording(path, system, pick)
     try:
@@ -103,15 +65,7 @@ def recorded_packages(
 
 
 def make_simulator(system: System, urls: Sequence[str], packages: Iterable[Any], **settings: Any) -> Any:
-    """Return a simulator that plays `packages` to the engine at `urls`; `settings` are its own.
-
-    Raises
-    ------
-    ConfigError
-        If the system does not exist.
-    EndpointError
-        If a URL is not one that the simulator can use.
-    """
+    """Return a simulator that plays `packages` to the engine at `urls`; `settings` are its own."""
     module = _module(system)
     check_endpoints(sources.source(system), urls)
     return module.Simulator(urls, packages, **settings)

@@ -182,24 +182,7 @@ class CheckedText(NamedTuple):
 
 
 cdef class Seal:
-    """Writes a packet's counter, clock, state and checksum.
-
-    Parameters
-    ----------
-    counter : SealedNumber, optional
-        Counts the packets from 0.
-    checksum : CheckedBytes or CheckedText, optional
-        Written last.
-    clock : SealedNumber, optional
-        Time since the first packet.
-    state : SealedState, optional
-        What the platform is doing.
-
-    Raises
-    ------
-    ValueError
-        If the kind of checksum does not exist, or it has too many extra bytes.
-    """
+    """Writes a packet's counter, clock, state and checksum."""
 
     def __init__(self, counter=None, checksum=None, clock=None, state=None):
         cdef SealState* s = &self.state
@@ -234,22 +217,7 @@ cdef class Seal:
                 s.kind, s.negated = CHECKSUM_XOR if kind.exclusive else CHECKSUM_SUM, kind.negated
 
     def sealed(self, const unsigned char[::1] packet not None, int64_t now_ns=0, int state=0):
-        """Return a copy of `packet` with the next count, the time, the state and the checksum.
-
-        Parameters
-        ----------
-        packet : bytes-like
-            Must be long enough for the offsets.
-        now_ns : int
-            Time of the packet [ns].
-        state : int
-            A `State` of the supervisor, or `State.STATES` while the platform rises.
-
-        Raises
-        ------
-        ValueError
-            If there is no such state.
-        """
+        """Return a copy of `packet` with the next count, the time, the state and the checksum."""
         if not 0 <= state < <int>WORDS:
             raise ValueError(f"state: found {state}, allowed are 0 to {<int>WORDS - 1}")
         copy = bytearray(packet)

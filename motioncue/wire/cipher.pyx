@@ -11,20 +11,6 @@ CIPHER_BYTES = MC_CIPHER_BYTES
 cdef class Cipher:
     """Salsa20 for packets that carry their nonce.
 
-    Parameters
-    ----------
-    key : bytes
-        32 bytes.
-    nonce : sequence of two int
-        Offsets of the nonce's halves in the packet, 4 bytes each [bytes].
-    mask : bytes
-        8 bytes, combined with the nonce by exclusive or.
-
-    Raises
-    ------
-    ValueError
-        If the key, the mask or an offset cannot be.
-
     Notes
     -----
     The nonce itself is not enciphered.  Real time: `mc_cipher_apply` allocates nothing and cannot fail; about 5 ns a byte.
@@ -32,6 +18,8 @@ cdef class Cipher:
     References
     ----------
     D. J. Bernstein, "Salsa20 specification", 2005.
+
+    Units: `nonce` [bytes].
     """
 
     def __init__(self, bytes key not None, nonce, bytes mask not None=bytes(8)):
@@ -51,11 +39,6 @@ cdef class Cipher:
         """Return the packet deciphered, or a deciphered one enciphered.
 
         A packet whose size allows neither is returned unchanged.
-
-        Parameters
-        ----------
-        packet : bytes
-            The whole packet.
         """
         cdef uint8_t out[MC_CIPHER_BYTES]
         if not mc_cipher_apply(&self.cipher, <const uint8_t*>packet, <int>min(len(packet), MC_CIPHER_BYTES + 1), out):

@@ -35,13 +35,7 @@ class DecimalSpec(NamedTuple):
     plus: bool = False
 
     def written(self, number):
-        """Return `number` as a text packet has it; a float is rounded to `digits`.
-
-        Parameters
-        ----------
-        number : float
-            Must be finite.
-        """
+        """Return `number` as a text packet has it; a float is rounded to `digits`."""
         number = round(number, self.digits) + 0.0       # no negative zero
         return format(number, f"{'+' * self.plus}{'0' * self.zeros}{self.width or ''}.{self.digits}f")
 
@@ -99,24 +93,12 @@ class Number(NamedTuple):
 cdef class Table:
     """A compiled packet: which bytes go to and come from which doubles.
 
-    Parameters
-    ----------
-    size : int
-        Packet size; of a text packet, size of its text without numbers [bytes].
-    numbers : sequence of Number
-        The numbers to read or write; in a text packet in the order of their offsets.
-    text : bool
-        Whether it is a text packet, whose numbers are inserted as decimal digits.
-
-    Raises
-    ------
-    ValueError
-        If a number does not fit into the packet or the codec lacks its format.
-
     Attributes
     ----------
     largest : int
         Largest size of the packet [bytes].
+
+    Units: `size` [bytes].
     """
 
     def __cinit__(self, int size, numbers, bint text=False):
@@ -175,13 +157,7 @@ cdef void fill(Row* row, object n, Format format) except *:
 
 
 def longest(n):
-    """Return the largest number of characters of a number in a text.
-
-    Parameters
-    ----------
-    n : Number
-        Must have a `spec` and a range.
-    """
+    """Return the largest number of characters of a number in a text."""
     return max(len(n.spec.written(end)) for end in (n.low, n.high))
 
 

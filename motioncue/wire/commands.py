@@ -16,40 +16,12 @@ _STEP = re.compile(r"(\w+)((?:\[\d+\])?)")
 
 
 def composed(packet: Packet, values: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a command.
-
-    Parameters
-    ----------
-    packet : Packet
-        The command's layout, with the document's ranges.
-    values : mapping
-        By field name: number, truth value or text; for a repeated field a list, or a mapping from index to value; for a
-        slot, a mapping by field name.  A field that is not given is absent: zero unless the packet says otherwise.
-
-    Raises
-    ------
-    PacketError
-        If a field is unknown or constant, a value has the wrong kind or is out of range, a text or a list is too long,
-        or a field that must not be zero is not given; names the field and what is allowed.
-    """
+    """Return the bytes of a command."""
     return packet.encode(_checked(packet, values, f"{packet.name}: "))
 
 
 def assigned(packet: Packet, assignments: Iterable[str]) -> dict[str, Any]:
-    """Return the values of ``FIELD=VALUE`` texts, for `composed`.
-
-    Parameters
-    ----------
-    packet : Packet
-        The command's layout.
-    assignments : iterable of str
-        FIELD may be ``slots[2].field`` or ``numbers[5]``; VALUE is JSON (also ``nan``) or plain text.
-
-    Raises
-    ------
-    PacketError
-        If a field does not exist or is given twice, or a value cannot be read.
-    """
+    """Return the values of ``FIELD=VALUE`` texts, for `composed`."""
     values: dict[str, Any] = {}
     for assignment in assignments:
         path, equals, text = assignment.partition("=")

@@ -260,11 +260,5 @@ def packet_presets() -> Mapping[str, Mapping[str, Any]]:
 
 
 def packet_text(name: str) -> str:
-    """Return the TOML text of a ready description.
-
-    Parameters
-    ----------
-    name : str
-        A key of `packet_presets`.
-    """
+    """Return the TOML text of a ready description."""
     return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")

@@ -176,11 +176,6 @@ def framed(data: bytes) -> Iterator[bytes]:
 
     Each ends where the next mark stands, at the end of the data, or before a rest that is too short for a mark.  Data
     that has no mark, or cannot be split even once, is one datagram.
-
-    Raises
-    ------
-    PacketError
-        If the last datagram is shorter than the others with its mark, or has no mark; names the offset.
     """
     start, seen = 0, dict[bytes, set[int]]()
     while start < len(data):
@@ -224,20 +219,7 @@ def _marks(data: bytes, start: int = 0) -> list[bytes]:
 
 
 def identify(data: bytes, system: str = "beamng") -> Packet:
-    """Return the layout of one datagram.
-
-    Parameters
-    ----------
-    data : bytes
-        The datagram.
-    system : str
-        Name of the system, used in errors.
-
-    Raises
-    ------
-    PacketError
-        If it matches no form.
-    """
+    """Return the layout of one datagram."""
     for form in _MARKED if _marks(data) else FORMS:
         if form.fits(data):
             return form.layout(len(data))
@@ -249,11 +231,5 @@ def identify(data: bytes, system: str = "beamng") -> Packet:
 
 
 def is_certain(data: bytes) -> bool:
-    """Say whether a datagram is known by its bytes alone: by a mark, or by a size that DK's emitters use.
-
-    Parameters
-    ----------
-    data : bytes
-        A datagram that `identify` has named.
-    """
+    """Say whether a datagram is known by its bytes alone: by a mark, or by a size that DK's emitters use."""
     return bool(_marks(data)) or len(data) <= MOTION.size or len(data) in _SIZES[b"beam"]

@@ -94,23 +94,7 @@ class Send(NamedTuple):
 class Packet:
     """A packet of fixed size.
 
-    Parameters
-    ----------
-    name : str
-        The message's name.
-    size : int
-        Size of the whole packet [bytes].
-    fields : iterable of Field
-        Little-endian unless the format says otherwise; bytes without a field are encoded as zero.
-    constants : mapping of str to value
-        Fields with the same value in every packet; the first identifies the packet, the others must hold too.
-    absent : float
-        Value encoded for a floating-point number that is not given; whole numbers get 0.
-
-    Raises
-    ------
-    ValueError
-        If fields overlap, do not fit, or share a name; the message names them.
+    Units: `size` [bytes].
     """
 
     def __init__(
@@ -167,13 +151,7 @@ class Packet:
         return all(row[name] == value for name, value in self.constants.items())
 
     def decode(self, data: bytes) -> dict[str, Any]:
-        """Return the fields by name, in the units on the wire; vectors are lists.
-
-        Raises
-        ------
-        PacketError
-            If the size or a constant does not match.
-        """
+        """Return the fields by name, in the units on the wire; vectors are lists."""
         if len(data) != self.size:
             raise PacketError(f"{self.name}: found {len(data)} bytes, allowed are {self.size}")
         row = np.frombuffer(data, self.dtype)[0]
@@ -184,13 +162,7 @@ class Packet:
         return {name: plain(row[name]) for name in self.fields}
 
     def encode(self, values: Mapping[str, Any] | None = None) -> bytes:
-        """Return the packet with `values`, in `decode`'s form, and constants; other fields are absent or zero.
-
-        Raises
-        ------
-        PacketError
-            If a name is not a field of this packet, a text is too long, or there are more slots than the packet has.
-        """
+        """Return the packet with `values`, in `decode`'s form, and constants; other fields are absent or zero."""
         return self._row(values or {}).tobytes()
 
     def _row(self, values: Mapping[str, Any]) -> npt.NDArray[np.void]:

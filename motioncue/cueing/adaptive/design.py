@@ -15,21 +15,7 @@ __all__ = ["design", "theory"]
 
 
 def design(settings: Adaptive, rate_hz: float) -> AdaptiveWashout:
-    """Return the washout described by `settings`, ready to step at `rate_hz`.
-
-    Parameters
-    ----------
-    settings : Adaptive
-        The ``cueing`` table of a profile.
-    rate_hz : float
-        Ticks per second [Hz].
-
-    Raises
-    ------
-    ConfigError
-        If a share starts outside its bounds, a frequency is not below half of `rate_hz`, or a corner frequency may
-        become more than two radians a tick.
-    """
+    """Return the washout described by `settings`, ready to step at `rate_hz`."""
     for name in ("surge", "sway", "heave", "roll", "pitch", "yaw"):
         axis: Adapted = getattr(settings, name)
         if not axis.least <= axis.start <= axis.most:
@@ -57,22 +43,6 @@ def theory(
 ) -> dict[str, Any]:
     """Return the small-signal response of the linear counterpart, which is the washout if nothing adapts.
 
-    Parameters
-    ----------
-    settings : Adaptive
-        The ``cueing`` table of a profile, with ``adaptation = 0``.
-    channel : str
-        The motion channel.
-    s : ndarray of complex128, shape (n,)
-        Complex frequencies [rad/s]; not 0.
-    rate_hz : float, optional
-        Not used: the response hardly depends on the tick.
-
-    Raises
-    ------
-    ConfigError
-        If `settings` adapt.
-
     Notes
     -----
     Continuous time, small angles, no limits reached; K is the gain of an axis, p its share, w the corner frequency,
@@ -84,6 +54,8 @@ def theory(
     * heave: K p HP s / (s + w_b); yaw rate: angle K p / (s + w)
 
     Our own derivation from ``cueing/adaptive/kernel.pyx``.
+
+    Units: `s` [rad/s].
     """
     if settings.adaptation > 0.0:
         raise ConfigError(

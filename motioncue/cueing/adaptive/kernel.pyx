@@ -109,13 +109,6 @@ cdef YawCoeffs yaw(axis, weights, double rate_threshold, double dt):
 cdef class AdaptiveWashout(Algorithm):
     """Coordinated adaptive washout after Parrish et al. (1975); reconstructed.
 
-    Parameters
-    ----------
-    settings : Adaptive
-        The ``cueing`` table of a profile, which `motioncue.cueing.adaptive.design.design` checks.
-    rate_hz : float
-        Ticks a second [Hz].
-
     Notes
     -----
     Surge with pitch, where f is the scaled specific force and q the scaled Euler rate (sway with roll: f to the right, q

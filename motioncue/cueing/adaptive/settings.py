@@ -170,12 +170,6 @@ class Adaptive(CueingTable, frozen=True, kw_only=True, tag="adaptive"):
 
     @staticmethod
     def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
-        """Return the tables of the preset ``auto`` for a platform.
-
-        Parameters
-        ----------
-        room : mapping of str to Room
-            What the platform has along each channel of the pose alone.
-        """
+        """Return the tables of the preset ``auto`` for a platform."""
         travel = (room[f"{name}_displacement"].travel for name in ("surge", "sway", "heave"))
         return _suited(*travel, *(degrees(room[name].travel) for name in ("roll", "pitch", "yaw")))

@@ -15,21 +15,7 @@ __all__ = ["design", "theory"]
 
 
 def design(settings: Classical, rate_hz: float) -> ClassicalWashout:
-    """Return the washout described by `settings`, ready to step at `rate_hz`.
-
-    Parameters
-    ----------
-    settings : Classical
-        The ``cueing`` table of a profile.
-    rate_hz : float
-        Ticks per second [Hz].
-
-    Raises
-    ------
-    ConfigError
-        If a frequency is not below half of `rate_hz`, a third-order axis has no `break_hz`, or a scaling is not
-        monotone.
-    """
+    """Return the washout described by `settings`, ready to step at `rate_hz`."""
     frequencies: dict[str, float] = {}
     for name in ("surge", "sway", "heave", "roll", "pitch", "yaw"):
         axis: TranslationAxis | RotationAxis = getattr(settings, name)
@@ -64,17 +50,6 @@ def theory(
 ) -> dict[str, Any]:
     """Return the small-signal response of every cue channel that follows a channel of the motion.
 
-    Parameters
-    ----------
-    settings : Classical
-        The ``cueing`` table of a profile.
-    channel : str
-        The motion channel.
-    s : ndarray of complex128, shape (n,)
-        Complex frequencies [rad/s]; not 0.
-    rate_hz : float, optional
-        Ticks per second [Hz]; only counts with ``filters = "hold"``, which without it is as with infinitely many.
-
     Notes
     -----
     Continuous time, small angles, no limits reached; K is the gain of the axis, T that of its tilt, g gravity:
@@ -96,6 +71,8 @@ def theory(
     ----------
     L. D. Reid and M. A. Nahon, UTIAS reports 296 (1985), 307 and 319 (1986): the structure.  The small-angle
     couplings are our own derivation from ``cueing/classical/kernel.pxd``.
+
+    Units: `s` [rad/s].
     """
     dt = 1.0 / rate_hz if rate_hz is not None and settings.filters == "hold" else None
     responses = _washout(settings, channel, s, dt)

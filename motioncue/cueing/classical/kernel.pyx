@@ -152,13 +152,6 @@ cdef const void* settle(const Calls* own, bint whole) noexcept nogil:
 cdef class ClassicalWashout(Algorithm):
     """Classical washout after Reid & Nahon (UTIAS 296, 307, 319).
 
-    Parameters
-    ----------
-    settings : Classical
-        The ``cueing`` table of a profile, which `motioncue.cueing.classical.design.design` checks.
-    rate_hz : float
-        Ticks a second [Hz].
-
     Notes
     -----
     Per axis, with K its gain and T the gain of its tilt: displacement K HP(s)/s^2 of the acceleration, tilt

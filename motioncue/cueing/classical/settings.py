@@ -313,11 +313,6 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform.
 
-        Parameters
-        ----------
-        room : mapping of str to Room
-            What the platform has along each channel of the pose alone.
-
         Notes
         -----
         The largest searched set whose workspace is not larger than the platform's, or else the smallest.  Where the

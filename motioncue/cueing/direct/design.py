@@ -12,15 +12,7 @@ __all__ = ["design", "theory"]
 
 
 def design(settings: Direct, rate_hz: float) -> DirectKernel:
-    """Return the algorithm that passes every channel.
-
-    Parameters
-    ----------
-    settings : Direct
-        Has no parameters.
-    rate_hz : float
-        Ticks per second [Hz]; any rate is allowed.
-    """
+    """Return the algorithm that passes every channel."""
     return DirectKernel()
 
 
@@ -29,15 +21,6 @@ def theory(
 ) -> dict[str, Any]:
     """Return the response of a channel: 1 to the same channel, nothing else.
 
-    Parameters
-    ----------
-    settings : Direct
-        Has no parameters.
-    channel : str
-        The motion channel.
-    s : ndarray of complex128, shape (n,)
-        Complex frequencies [rad/s].
-    rate_hz : float, optional
-        Not used: the response hardly depends on the tick.
+    Units: `s` [rad/s].
     """
     return {channel: np.ones(s.shape, dtype=np.complex128)}

@@ -70,20 +70,7 @@ class Problem(NamedTuple):
 
 
 def design(settings: Optimal, rate_hz: float) -> OptimalWashout:
-    """Return the washout described by `settings`, ready to step at `rate_hz`.
-
-    Parameters
-    ----------
-    settings : Optimal
-        The ``cueing`` table of a profile.
-    rate_hz : float
-        Ticks per second [Hz].
-
-    Raises
-    ------
-    ConfigError
-        If SciPy is missing, a range takes too long at its speed, or weights differ so much that no law is precise.
-    """
+    """Return the washout described by `settings`, ready to step at `rate_hz`."""
     for name in ("surge", "sway", "heave", "roll", "pitch", "yaw"):
         own = getattr(settings, name)
         keys = ("travel_m", "speed_m_s") if isinstance(own, Translation) else ("angle_deg", "rate_deg_s")
@@ -98,18 +85,7 @@ def design(settings: Optimal, rate_hz: float) -> OptimalWashout:
 
 
 def laws_of(settings: Optimal, rate_hz: float) -> Array:
-    """Return the laws of the three pairs for a tick, shape (3, 2, 8), as `ticked` returns each.
-
-    Parameters
-    ----------
-    settings, rate_hz
-        As for `design`.
-
-    Raises
-    ------
-    ConfigError
-        As `design` does.
-    """
+    """Return the laws of the three pairs for a tick, shape (3, 2, 8), as `ticked` returns each."""
     laws = []
     for pair in range(3):
         of = problem(settings, pair)
@@ -118,45 +94,19 @@ def laws_of(settings: Optimal, rate_hz: float) -> Array:
 
 
 def rounded(law: Array, of: Problem) -> Array:
-    """Return a law with nine digits, and 0 for what is only rounding, so that other machines step the same bits.
-
-    Parameters
-    ----------
-    law : ndarray of float64, shape (2, 8)
-        As `ticked` returns it.
-    of : Problem
-        What is minimized.
-    """
+    """Return a law with nine digits, and 0 for what is only rounding, so that other machines step the same bits."""
     weighed = np.abs(law * _sizes(of))
     digits = np.reshape([nine_digits(value) for value in law.flat], law.shape)
     return np.where(weighed < NOTHING * weighed.max(axis=1, keepdims=True), 0.0, digits)
 
 
 def nine_digits(value: float) -> float:
-    """Return a number rounded to nine digits: linear algebra has a dozen that do not depend on the machine.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    """
+    """Return a number rounded to nine digits: linear algebra has a dozen that do not depend on the machine."""
     return float(f"{value:.9g}")
 
 
 def limits_of(settings: Optimal, pair: int) -> tuple[float, float]:
     """Return the largest scaled specific force [m/s^2] and rate [rad/s] of a pair.
-
-    Parameters
-    ----------
-    settings : Optimal
-        The ``cueing`` table of a profile.
-    pair : int
-        As for `problem`.
-
-    Raises
-    ------
-    ConfigError
-        As `design` does.
 
     Notes
     -----
@@ -174,13 +124,6 @@ def limits_of(settings: Optimal, pair: int) -> tuple[float, float]:
 
 def problem(settings: Optimal, pair: int) -> Problem:
     """Return what a pair minimizes.
-
-    Parameters
-    ----------
-    settings : Optimal
-        The ``cueing`` table of a profile.
-    pair : int
-        0 surge with pitch, 1 sway with roll, 2 heave with yaw.
 
     Notes
     -----
@@ -233,24 +176,7 @@ def _problem(translation: Translation, rotation: Rotation, restraint: float, pai
 
 
 def law_of(settings: Optimal, pair: int) -> Array:
-    """Return the law of a pair: accelerations are minus this times the variables.
-
-    Parameters
-    ----------
-    settings : Optimal
-        The ``cueing`` table of a profile.
-    pair : int
-        As for `problem`.
-
-    Returns
-    -------
-    ndarray of float64, shape (2, 8)
-
-    Raises
-    ------
-    ConfigError
-        As `design` does.
-    """
+    """Return the law of a pair: accelerations are minus this times the variables."""
     translation, rotation = settings.pairs[pair]
     return _law(translation, rotation, settings.restraint, pair)
 
@@ -270,23 +196,6 @@ def _law(translation: Translation, rotation: Rotation, restraint: float, pair: i
 
 def solved(of: Problem) -> tuple[Array, Array]:
     """Return the law with the least cost, and the cost as a quadratic form of the variables.
-
-    Parameters
-    ----------
-    of : Problem
-        What is minimized.
-
-    Returns
-    -------
-    law : ndarray of float64, shape (2, 8)
-        u = -law z.
-    cost : ndarray of float64, shape (8, 8)
-        Solution of the Riccati equation.
-
-    Raises
-    ------
-    ConfigError
-        If SciPy is missing, or finds no solution.
 
     Notes
     -----
@@ -326,13 +235,6 @@ def residual(of: Problem, cost: Array) -> float:
     """Return what is left of the Riccati equation, relative to its largest term.
 
     Variables are scaled to their size.
-
-    Parameters
-    ----------
-    of : Problem
-        What is minimized.
-    cost : ndarray of float64, shape (8, 8)
-        Its solution: 0 = a'P + P a + c'c - (P b + c'd) (d'd)^-1 (b'P + d'c).
     """
     size = _sizes(of)
     cross = of.b.T @ cost + of.d.T @ of.c
@@ -346,24 +248,12 @@ def ticked(of: Problem, law: Array, half_tick: float) -> Array:
 
     The trapezoidal rule keeps a variable plus half a tick of its change.
 
-    Parameters
-    ----------
-    of : Problem
-        What is minimized.
-    law : ndarray of float64, shape (2, 8)
-        Accelerations are minus this times the variables.
-    half_tick : float
-        Half the time between ticks [s].
-
-    Returns
-    -------
-    ndarray of float64, shape (2, 8)
-        Accelerations are this times what is kept, the car's force and its rate.
-
     Notes
     -----
     With z the platform's variables, s what is kept of them, n the car's and h half a tick: z = s + h (A z + B u + G n)
     and u = -F z - N n.  Next, 2 z - s is kept.
+
+    Units: `half_tick` [s].
     """
     a, b, car = of.a[:OWN, :OWN], of.b[:OWN], of.a[:OWN, OWN:]
     own, direct = law[:, :OWN], law[:, OWN:]
@@ -377,27 +267,13 @@ def theory(
 ) -> dict[str, Any]:
     """Return the small-signal response of every cue channel that follows a channel of the motion.
 
-    Parameters
-    ----------
-    settings : Optimal
-        The ``cueing`` table of a profile.
-    channel : str
-        The motion channel.
-    s : ndarray of complex128, shape (n,)
-        Complex frequencies [rad/s]; not 0.
-    rate_hz : float, optional
-        Not used: the response hardly depends on the tick.
-
     Notes
     -----
     Continuous time, small angles, no limits reached.  With F and N the parts of a law for the platform's variables z
     and for the car's n, z = (s - A + B F)^-1 (G - B N) n: the filter from the car's motion to that of the platform.
     The kernel's rates are changes of the angle in a tick, so they lag the theory by half a tick.
 
-    Raises
-    ------
-    ConfigError
-        As `design` does.
+    Units: `s` [rad/s].
     """
     if channel in ("speed", "engine_speed"):
         return {channel: np.ones(s.shape)}

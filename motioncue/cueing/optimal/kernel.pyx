@@ -80,20 +80,6 @@ cdef const void* settle(const Calls* own, bint whole) noexcept nogil:
 cdef class OptimalWashout(Algorithm):
     """Linear-quadratic washout: fixed laws that follow the car's motion and the platform's own.
 
-    Parameters
-    ----------
-    settings : Optimal
-        The ``cueing`` table of a profile.
-    laws : ndarray of float64, shape (3, 2, 8)
-        By pair, acceleration and angular acceleration from the state as it is kept, in the order of `PairState`, the
-        car's specific force and its rate.
-    limits : sequence of (float, float)
-        By pair, the largest scaled specific force [m/s^2] and rate [rad/s].
-    organs_s : tuple of float
-        Time constants of the low-pass sections of otolith and canal [s].
-    rate_hz : float
-        Ticks a second [Hz].
-
     Notes
     -----
     A tick computes two accelerations of each pair from its law, then integrates them and the low-passed errors of

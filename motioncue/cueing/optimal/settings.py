@@ -120,13 +120,7 @@ class Optimal(CueingTable, frozen=True, kw_only=True, tag="optimal"):
 
     @staticmethod
     def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
-        """Return the tables of the preset ``auto`` for a platform: what it has along each channel.
-
-        Parameters
-        ----------
-        room : mapping of str to Room
-            What the platform has along each channel of the pose alone.
-        """
+        """Return the tables of the preset ``auto`` for a platform: what it has along each channel."""
         tables: dict[str, dict[str, float]] = {}
         for channel, has in room.items():
             turns = not channel.endswith("_displacement")

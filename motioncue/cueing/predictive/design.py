@@ -40,22 +40,7 @@ JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
 def design(settings: Predictive, rate_hz: float, platform: Platform | None = None) -> PredictiveKernel:
-    """Return the controller described by `settings`, ready to step at `rate_hz`.
-
-    Parameters
-    ----------
-    settings : Predictive
-        The ``cueing`` table of a profile.
-    rate_hz : float
-        Ticks per second [Hz].
-    platform : Platform, optional
-        What is planned for; without one, the workspace of the settings, and if it is empty, the medium one.
-
-    Raises
-    ------
-    ConfigError
-        If nothing moves, nothing brings it back to neutral, or the plan is too long.
-    """
+    """Return the controller described by `settings`, ready to step at `rate_hz`."""
     bounds, geared = _bounds(settings.workspace, platform)
     period = max(1, round(rate_hz / settings.plan_rate_hz))
     lengths = blocks(max(2, round(settings.horizon_s * rate_hz / period)))
@@ -115,22 +100,7 @@ def _key(values: Array) -> tuple[tuple[float, ...], ...]:
 
 @lru_cache(maxsize=16)
 def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...], ...]) -> list[Group]:
-    """Return the channels, the senses and the program of each group that is planned together.
-
-    Parameters
-    ----------
-    settings : Predictive
-        The ``cueing`` table of a profile.
-    step_s : float
-        Time from plan to plan [s].
-    *rows : tuple of tuple of float
-        The fields of `Bounds`, as rows of numbers.
-
-    Raises
-    ------
-    ConfigError
-        If nothing moves, or the weights leave a channel without a best way back to neutral.
-    """
+    """Return the channels, the senses and the program of each group that is planned together."""
     slopes, *others = (np.array(each) for each in rows)
     bounds = Bounds(slopes, *(each[0] for each in others))
     lengths = blocks(max(2, round(settings.horizon_s / step_s)))

@@ -90,13 +90,7 @@ class Program(NamedTuple):
 
 
 def blocks(steps: int) -> list[int]:
-    """Return the lengths of blocks that together are `steps` long: 1, 1, 2, 4, ..., and the rest.
-
-    Parameters
-    ----------
-    steps : int
-        Length of the horizon; 1 or more.
-    """
+    """Return the lengths of blocks that together are `steps` long: 1, 1, 2, 4, ..., and the rest."""
     lengths: list[int] = []
     while (left := steps - sum(lengths)) > 0:
         length = 1 if len(lengths) < FIRST else 2 * lengths[-1]
@@ -108,15 +102,6 @@ def nodes(steps: int, step_s: float, times_s: Sequence[float]) -> Array:
     """Return the shares of the nodes in the expected motion after each step, (nodes, steps + 1).
 
     The motion is expected along straight lines from node to node, and to decay after the last one.
-
-    Parameters
-    ----------
-    steps : int
-        Number of steps.
-    step_s : float
-        Length of a step [s].
-    times_s : sequence of float
-        Times of the nodes from now, the first 0 [s].
     """
     time = np.arange(steps + 1) * step_s
     shares = np.array([np.interp(time, times_s, row) for row in np.eye(len(times_s))])
@@ -230,32 +215,7 @@ def program(
 ) -> Program:
     """Return the program of channels that belong together.
 
-    Parameters
-    ----------
-    channels : sequence of int
-        Components of the pose that actuators move, in order.
-    senses : sequence of int
-        Senses that these move, in order.
-    lengths : sequence of int
-        Lengths of the blocks, in steps.
-    step_s : float
-        Time from plan to plan [s].
-    ahead : ndarray of float64, shape (nodes, steps + 1)
-        Share of each node's value in the expected motion of the car, as `nodes` gives it.
-    cost : Cost
-        Weights.
-    bounds : Bounds
-        What is bounded; rows that these channels do not move must be left out.
-    tilt : tuple of float
-        Largest roll and pitch rate [rad/s], and acceleration [rad/s^2].
-    scale : ndarray of float64, shape (6,)
-        Largest acceleration of each channel, which is the unit of the unknowns [m/s^2, rad/s^2].
-
-    Returns
-    -------
-    Program
-        Known are, for each channel, position, speed and acceleration; then the organs' states; then, for each sense,
-        the car's motion at the nodes.
+    Units: `scale` [m/s^2, rad/s^2].
     """
     moved, felt = len(channels), len(senses)
     limits = np.array([min(scale[c], tilt[1]) if c in TILTING else scale[c] for c in channels])

@@ -619,49 +619,13 @@ cdef int64_t number_of(groups, tuple others) except -1:
 cdef class Predictive(Algorithm):
     """Receding horizon cueing.
 
-    Parameters
-    ----------
-    groups : sequence of tuple
-        For each group that is planned together: channels, senses, and its `motioncue.cueing.predictive.horizon.Program`.
-    lengths : sequence of int
-        Lengths of the blocks, in steps from plan to plan; the first is 1.
-    rate_hz : float
-        Ticks per second [Hz].
-    period : int
-        Ticks from plan to plan.
-    gain : float
-        Share of the car's motion that is aimed at.
-    organs_s : sequence of float
-        Time constant of each sense's organ [s].
-    guard : ndarray of float64, shape (6, 4)
-        For each channel, what is kept whatever the plan: lowest and highest place, speed, acceleration; infinite if
-        nothing is.
-    geared : tuple or None
-        Of a platform whose actuators' positions are not linear in the pose: its Kinematics; these positions at neutral,
-        of cranks the sines of their angles, which are nearly linear; the derivatives of these by the positions, and by
-        the pose, shape (actuators, 6).  Its bounds come first in the programs.
-    iterations : int
-        Most steps of the solver for a plan.
-    outlook : mapping
-        How the car's motion is foreseen: ``learns`` (bool), ``lags`` (in beats, by node), ``beat`` (in ticks), ``quick``
-        and ``slow`` (share of the way that a mean goes in a tick), ``kept`` (share of the past that is left after a
-        beat), ``prior`` (its weight by sense) and ``decayed`` (ndarray of float64, shape (6, nodes, 3)).
-    tilt : tuple of float
-        Limit of the roll and pitch rate [rad/s], a higher one [rad/s], and the share of the time in which the rate may
-        be between them.
-    softness : tuple of float
-        Of positions, and of other bounds: exceeding one by the share s of what is allowed costs s^2 / (2 softness).
-
-    Raises
-    ------
-    ValueError
-        If a program is refused by the solver.
-
     Notes
     -----
     The groups are planned in different ticks of the period, so that no tick has more than its share.  The result of a
     program depends on the present state and motion alone: its working set is part of the state.
     Real time: a step does not allocate, needs no GIL and cannot fail; what it takes at most is bounded by `iterations`.
+
+    Units: `tilt` [rad/s].
     """
 
     def __init__(

@@ -69,17 +69,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
-    """Return an intake for BeamNG's datagrams.
-
-    Parameters
-    ----------
-    options : Options
-        How to read what the documents leave open.
-    head_m : sequence of 3 floats
-        The occupant's head from the car's reference point: forward, right, up [m].
-    derivation : Derivation
-        Source of the acceleration, and delay of derived quantities.
-    """
+    """Return an intake for BeamNG's datagrams."""
     takes: dict[str, Sequence[Take]] = {
         "whole": _WHOLE if options.rates == "derived" else _WHOLE + _RATES,
         "short": _SHORT,

@@ -190,17 +190,7 @@ def _acceleration(positive: str) -> tuple[Take, ...]:
 
 
 def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
-    """Return an intake for BeamNG's messages that also answers them.
-
-    Parameters
-    ----------
-    options : Options
-        How to answer, and how BeamNG is set up.
-    head_m : sequence of 3 floats
-        The occupant's head from the car's reference point: forward, right, up [m].
-    derivation : Derivation
-        Source of the acceleration, and delay of derived quantities.
-    """
+    """Return an intake for BeamNG's messages that also answers them."""
     stamp = Take("stamp", 0, "id", scale=options.simulink_time_s, whole=True)
     takes = [stamp, *_TAKES, *_acceleration(options.acceleration)]
     reply, echo = b"", Echo()
@@ -228,13 +218,7 @@ SURE = 8
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split concatenated messages of one kind; data that cannot be split is one datagram.
-
-    Raises
-    ------
-    PacketError
-        If something else, such as a state that is cut short, follows several states; names the offset.
-    """
+    """Split concatenated messages of one kind; data that cannot be split is one datagram."""
     fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(_ids(data, size)))
     size, end = next(fitting, len(data)), len(data)
     if size == len(data) and (states := _states(data)):
@@ -268,13 +252,7 @@ def _states(data: bytes) -> int:
 
 
 def identify(data: bytes) -> Packet:
-    """Return the layout of one message.
-
-    Raises
-    ------
-    PacketError
-        If it has neither message's size, or does not begin with an id.
-    """
+    """Return the layout of one message."""
     for packet in (STATE, CONTROL):
         if len(data) == packet.size:
             if _are_ids(_ids(data, packet.size)):

@@ -33,17 +33,6 @@ _DOUBLES = struct.Struct("<64d")
 class Coupling:
     """BeamNG's own loop, called once per physics step.
 
-    Parameters
-    ----------
-    send : callable
-        Sends a message.
-    receive : callable
-        Waits up to the given time [s]; returns an answer, or None if none comes.
-    steps : int
-        Physics steps from one message to the next.
-    window : int
-        Largest number of unanswered messages.
-
     Attributes
     ----------
     stalls : int
@@ -52,6 +41,8 @@ class Coupling:
         Answers that were ignored: malformed, or with an id that is not larger than all before it.
     controls : dict of str to float
         Fields set by the answers: every value that was not NaN.
+
+    Units: `receive` [s].
     """
 
     def __init__(
@@ -113,34 +104,16 @@ class _Stopped(Exception):
 class Simulator:
     """Plays BeamNG with its coupling loaded.
 
-    Parameters
-    ----------
-    urls : str or sequence of one str
-        Where the engine listens, ``udp://``.
-    packages : iterable of Paced
-        Messages; an empty one reloads the controller.
-    reply_port : int
-        Port on which answers are received.
-    timeout_s : float
-        Longest wait for an answer before it counts as a stall [s].
-    clock : callable
-        Returns the current time [s].
-    pace : callable, optional
-        Waits the given time until the next physics step [s]; returns True to end.
-
     Attributes
     ----------
     on_sent : callable
         Called in the thread that sends, with each message sent and 0; set it before `run`.
 
-    Raises
-    ------
-    EndpointError
-        If the URL is not valid, its host is unknown, or the reply port is in use.
-
     Notes
     -----
     Simulated time stands still while the simulator waits for an answer, so a stalled engine loses no frame.
+
+    Units: `clock` [s], `pace` [s].
     """
 
     def __init__(

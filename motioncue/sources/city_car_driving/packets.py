@@ -102,17 +102,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Session:
-    """Return a session for the driver's side of the protocol.
-
-    Parameters
-    ----------
-    options : Options
-        How to read what the document leaves open.
-    head_m : tuple of 3 floats
-        The occupant's head from the car's reference point: forward, right, up [m].
-    derivation : Derivation
-        Source of the acceleration.
-    """
+    """Return a session for the driver's side of the protocol."""
     packets, derived = PACKETS[options.byte_order], options.rates == "derived"
     order = (3, 0, 1, 2) if options.quaternion == "xyzw" else (0, 1, 2, 3)
     when = "frame_duration" if options.frame_time.startswith("duration") else "stamp"
@@ -154,13 +144,7 @@ def intake(
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split a recorded stream into its packages.
-
-    Raises
-    ------
-    PacketError
-        If a size field is impossible or the last package is cut short; names the offset.
-    """
+    """Split a recorded stream into its packages."""
     start, order = 0, _byte_order(data)
     while start < len(data):
         size = int.from_bytes(data[start : start + 2], order)
@@ -180,13 +164,7 @@ def _byte_order(data: bytes) -> Literal["little", "big"]:
 
 
 def identify(data: bytes) -> Packet:
-    """Return the layout of one package, by its size and type.
-
-    Raises
-    ------
-    PacketError
-        If no package has its size and type.
-    """
+    """Return the layout of one package, by its size and type."""
     for packet in (*FROM_SIMULATOR, *FROM_DRIVER):
         if len(data) == packet.size and packet.identifies(data):
             return packet

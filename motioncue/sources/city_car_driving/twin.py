@@ -85,15 +85,6 @@ def recorded(
 class Simulator:
     """Plays City Car Driving in lock-step: connects, sends a package, waits for the reply, sends the next.
 
-    Parameters
-    ----------
-    urls : str or sequence of one str
-        Where the engine listens.
-    packages : iterable of Paced
-        An init package comes first, and again after an empty package, which closes the connection.
-    timeout_s : float
-        Longest wait for a reply before the connection is given up [s].
-
     Attributes
     ----------
     on_sent : callable

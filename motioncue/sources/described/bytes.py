@@ -31,21 +31,7 @@ def marks_of(
 ) -> tuple[list[Field], dict[str, Any], tuple[tuple[int, bytes, bytes], ...]]:
     """Return the fields and values of a packet's marks, and those of which some bits count.
 
-    Parameters
-    ----------
-    constants : sequence of Mark
-        The marks.
-    size : int
-        Size of the packet [bytes].
-    key : str
-        Key of the packet's table, for errors.
-    name : str
-        Key of the marks in that table.
-
-    Raises
-    ------
-    ConfigError
-        If a mark is not of hexadecimal digits, lies beyond the packet, or its mask does not fit.
+    Units: `size` [bytes].
     """
     parts, values, masked = [], {}, []
     for index, constant in enumerate(constants):
@@ -66,18 +52,7 @@ def marks_of(
 
 
 def refuse_always_paused(table: SourcePacket) -> None:
-    """Refuse marks of paused packets that every packet of the motion has.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-
-    Raises
-    ------
-    ConfigError
-        If they are such marks.
-    """
+    """Refuse marks of paused packets that every packet of the motion has."""
     running, paused = (_bits(marks) for marks in (table.constants, table.paused))
     if paused and paused.items() <= running.items():
         raise ConfigError(
@@ -110,18 +85,7 @@ def _mask_of(text: str, data: bytes, key: str) -> bytes:
 
 
 def reply_of(table: SourcePacket) -> tuple[bytes, Echo]:
-    """Return the answer to a packet, and what it repeats of it; raise ConfigError if it cannot be.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-
-    Raises
-    ------
-    ConfigError
-        If it is empty, too long, or repeats more than the packet has.
-    """
+    """Return the answer to a packet, and what it repeats of it; raise ConfigError if it cannot be."""
     answer = table.reply
     if answer is None:
         return b"", Echo()
@@ -136,13 +100,7 @@ def reply_of(table: SourcePacket) -> tuple[bytes, Echo]:
 
 
 def heartbeat_of(table: SourcePacket) -> Heartbeat | None:
-    """Return the datagram that the simulator has to hear, if any.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-    """
+    """Return the datagram that the simulator has to hear, if any."""
     beat = table.heartbeat
     if beat is None:
         return None
@@ -152,20 +110,7 @@ def heartbeat_of(table: SourcePacket) -> Heartbeat | None:
 
 
 def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | None:
-    """Return how the packet is read from shared memory, if it is.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-    fits : callable
-        Says whether a packet is one of the motion, with plausible numbers.
-
-    Raises
-    ------
-    ConfigError
-        If the parts do not make the packet, lie beyond the mapping, or part the counter.
-    """
+    """Return how the packet is read from shared memory, if it is."""
     memory = table.memory
     if memory is None:
         return None
@@ -202,17 +147,7 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
 def cipher_of(table: SourcePacket, sizes: Sequence[int]) -> Cipher | None:
     """Return the cipher of the packets, if any.
 
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-    sizes : sequence of int
-        Sizes of the packets, each the smallest of its form [bytes].
-
-    Raises
-    ------
-    ConfigError
-        If it cannot decipher the smallest or the largest packet, or its bytes are not as many as they must be.
+    Units: `sizes` [bytes].
     """
     cipher = table.cipher
     if cipher is None:

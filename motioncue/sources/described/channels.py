@@ -111,17 +111,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def directions(names: Sequence[str] | None, known: Mapping[str, tuple[int, int, int]], key: str) -> Matrix:
-    """Return the directions of x, y and z as rows; raise ConfigError unless they are at right angles.
-
-    Parameters
-    ----------
-    names : sequence of str or None
-        Names of the directions, or None if the profile has none: rows are those of north, east, down.
-    known : mapping
-        The directions by name.
-    key : str
-        The profile's key, for the error.
-    """
+    """Return the directions of x, y and z as rows; raise ConfigError unless they are at right angles."""
     rows = np.array([known[name] for name in names] if names is not None else np.eye(3), dtype=np.float64)
     if abs(round(float(np.linalg.det(rows)))) != 1:
         raise ConfigError(f"{KEY}.{key}: found {names}, allowed are three directions at right angles to each other")
@@ -129,17 +119,7 @@ def directions(names: Sequence[str] | None, known: Mapping[str, tuple[int, int, 
 
 
 def in_car(name: str, channel: Channel, table: SourcePacket) -> bool:
-    """Say whether a channel is in the car's axes.
-
-    Parameters
-    ----------
-    name : str
-        The channel's name.
-    channel : Channel
-        A value of `CHANNELS`.
-    table : SourcePacket
-        The description.
-    """
+    """Say whether a channel is in the car's axes."""
     if channel.along or channel.vector == "angles":
         return True
     if channel.vector == "velocity":
@@ -152,18 +132,7 @@ def in_car(name: str, channel: Channel, table: SourcePacket) -> bool:
 
 
 def checked(table: SourcePacket) -> dict[str, SourceField]:
-    """Return the fields of the motion by channel, those of parts included.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-
-    Raises
-    ------
-    ConfigError
-        If it is contradictory or incomplete; names the key, what was found and what is allowed.
-    """
+    """Return the fields of the motion by channel, those of parts included."""
     channels = _by_channel(table.fields, f"{KEY}.fields")
     parts: dict[str, SourceField] = {}
     for index, form in enumerate(table.forms):

@@ -36,24 +36,7 @@ MESSAGES = 128
 
 
 class DescribedSource:
-    """A source that a profile describes; used as the module of a built-in one.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The profile's ``[source.packet]``.
-    name : str
-        Shown in messages.
-    options : mapping, optional
-        The profile's ``[source.options]``.
-    derivation : Derivation
-        The profile's ``source.acceleration`` and ``source.derivative_delay_s``.
-
-    Raises
-    ------
-    ConfigError
-        If the description is contradictory or incomplete; names the key, what was found and what is allowed.
-    """
+    """A source that a profile describes; used as the module of a built-in one."""
 
     VELOCITY_IN_CAR = True  # unless the option `velocity` says otherwise
 
@@ -153,17 +136,7 @@ class DescribedSource:
     def intake(
         self, options: Any = None, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
     ) -> Intake:
-        """Return an intake for the described packets.
-
-        Parameters
-        ----------
-        options : Options, optional
-            Readings to try instead of the described ones.
-        head_m : sequence of 3 floats
-            The occupant's head from the car's reference point: forward, right, up [m].
-        derivation : Derivation
-            Source of the acceleration, and delay of derived quantities.
-        """
+        """Return an intake for the described packets."""
         said = {} if options is None else msgspec.structs.asdict(options)
         now = {
             name: value for name, value in said.items() if value not in (AS_DESCRIBED, getattr(self.table, name, None))
@@ -204,13 +177,7 @@ class DescribedSource:
         )
 
     def is_plausible(self, data: bytes) -> bool:
-        """Say whether a packet is one of the motion and every number in it, used or not, is within its limit.
-
-        Parameters
-        ----------
-        data : bytes
-            A packet, deciphered.
-        """
+        """Say whether a packet is one of the motion and every number in it, used or not, is within its limit."""
         form = next((form for form in self.forms if form.fits(data)), None)
         if form is None or form.role != "motion":
             return False
@@ -222,34 +189,16 @@ class DescribedSource:
         )
 
     def plain(self, data: bytes) -> bytes:
-        """Return a packet deciphered, or a deciphered one enciphered; unchanged if the source has no cipher.
-
-        Parameters
-        ----------
-        data : bytes
-            The whole packet.
-        """
+        """Return a packet deciphered, or a deciphered one enciphered; unchanged if the source has no cipher."""
         return data if self._cipher is None else self._cipher.applied(data)
 
     def is_motion(self, data: bytes) -> bool:
-        """Say whether a packet carries the motion.
-
-        Parameters
-        ----------
-        data : bytes
-            As it came.
-        """
+        """Say whether a packet carries the motion."""
         plain = self.plain(data)
         return any(form.role == "motion" and form.fits(plain) for form in self.forms)
 
     def framed(self, data: bytes) -> Iterator[bytes]:
-        """Split concatenated datagrams by the sizes of the packets that fit.
-
-        Raises
-        ------
-        PacketError
-            If no packet fits at some place; names the offset.
-        """
+        """Split concatenated datagrams by the sizes of the packets that fit."""
         start = 0
         sizes = sorted({size for form in self.forms for size in (form.packet.size,)}, reverse=True)
         even = [size for size in sizes if len(data) % size == 0 and self._all_fit(data, size)]
@@ -298,13 +247,7 @@ class DescribedSource:
         return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
     def identify(self, data: bytes) -> Packet:
-        """Return the layout of one datagram.
-
-        Raises
-        ------
-        PacketError
-            If it is none of the described packets.
-        """
+        """Return the layout of one datagram."""
         plain = self.plain(data)
         for form in self.forms:
             if form.fits(plain):

@@ -27,18 +27,7 @@ Array = npt.NDArray[np.float64]
 
 
 def rotations(states: npt.NDArray[np.void]) -> Array:
-    """Return the matrices from the car's axes to the world's.
-
-    Parameters
-    ----------
-    states : ndarray of STATE_DTYPE, shape (n,)
-        States of the car.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 3, 3)
-        Columns are the car's forward, right and down axes in north, east, down.
-    """
+    """Return the matrices from the car's axes to the world's."""
     w, x, y, z = states["orientation"].T
     rows = [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
@@ -49,13 +38,7 @@ def rotations(states: npt.NDArray[np.void]) -> Array:
 
 
 def quaternions(matrices: Array) -> Array:
-    """Return the quaternions w, x, y, z of rotation matrices, shape (n, 4), by the largest component.
-
-    Parameters
-    ----------
-    matrices : ndarray of float64, shape (n, 3, 3)
-        Rotations.
-    """
+    """Return the quaternions w, x, y, z of rotation matrices, shape (n, 4), by the largest component."""
     m = np.moveaxis(matrices, 0, -1)
     trace = m[0, 0] + m[1, 1] + m[2, 2]
     # Row k is four times component k times the quaternion.
@@ -76,13 +59,6 @@ def quaternions(matrices: Array) -> Array:
 def ordered_angles(matrices: Array, order: Sequence[str]) -> Array:
     """Return the angles roll, pitch, yaw, shape (3, n), that turn the world's axes into the car's in an order.
 
-    Parameters
-    ----------
-    matrices : ndarray of float64, shape (n, 3, 3)
-        From the car's axes to the world's.
-    order : sequence of str
-        Names of the angles; each turns about the axis that the turns before have left.
-
     Notes
     -----
     With i, j, k the axes in order and e = 1 if they follow each other cyclically, else -1, the matrix has e sin(b) at
@@ -99,15 +75,7 @@ def ordered_angles(matrices: Array, order: Sequence[str]) -> Array:
 
 
 def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[str, Array]:
-    """Return every channel that the car can report, in SI units (or rpm) and the source's axes.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-    states : ndarray of STATE_DTYPE, shape (n,)
-        States of the car.
-    """
+    """Return every channel that the car can report, in SI units (or rpm) and the source's axes."""
     world, car = directions(table.world, WORLD, "world"), directions(table.car, CAR, "car")
     turned = rotations(states)
     _, rates, changes = angles_and_rates(states)
@@ -149,19 +117,7 @@ def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[st
 def encode(
     table: SourcePacket, form: SourcePacket | Form, values: dict[str, Array], count: int
 ) -> npt.NDArray[np.uint8]:
-    """Return one packet for each state, shape (count, size): the shortest form, the first block.
-
-    Parameters
-    ----------
-    table : SourcePacket
-        The description.
-    form : SourcePacket or Form
-        The packet to encode.
-    values : dict of str to ndarray
-        Channels in SI units (or rpm).
-    count : int
-        Number of states.
-    """
+    """Return one packet for each state, shape (count, size): the shortest form, the first block."""
     size = form.size if isinstance(form.size, int) else min(form.size)
     packets = np.zeros((count, size), np.uint8)
     for constant in form.constants:
@@ -188,26 +144,14 @@ def _wire(table: SourcePacket, field: SourceField, values: Array) -> npt.NDArray
 
 
 class Car:
-    """Plays a described simulator; used as the module of a built-in one.
-
-    Parameters
-    ----------
-    source : DescribedSource
-        The description.
-    """
+    """Plays a described simulator; used as the module of a built-in one."""
 
     def __init__(self, source: DescribedSource) -> None:
         self._source = source
         self.Simulator = DatagramSimulator if source.gather is None else partial(MemorySimulator, gather=source.gather)
 
     def driven(self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
-        """Yield the packets of a virtual drive; nothing is sent while the simulation does not run.
-
-        Raises
-        ------
-        ConfigError
-            If the drive or the rate is not possible.
-        """
+        """Yield the packets of a virtual drive; nothing is sent while the simulation does not run."""
         table = self._source.table
         drive = course(name, rate_hz, duration_s)
         values = channel_values(table, drive.states)
@@ -246,15 +190,7 @@ class Car:
         rate_hz: float | None = None,
         duration_s: float | None = None,
     ) -> Iterator[Paced]:
-        """Yield recorded packets, at `rate_hz`, at the `times` of their capture [s], or at their own.
-
-        Raises
-        ------
-        PacketError
-            If they are not of this simulator.
-        ConfigError
-            If there are no times, the packets have none, and no rate is given.
-        """
+        """Yield recorded packets, at `rate_hz`, at the `times` of their capture [s], or at their own."""
         if rate_hz is None and times is None:
             times = self._own_times(packages)
         sent, before = 0.0, None

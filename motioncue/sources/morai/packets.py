@@ -148,18 +148,7 @@ IMU_TAKES = (
 def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Intake:
-    """Return an intake for what the simulator sends.
-
-    Parameters
-    ----------
-    options : Options
-        How to read what the document leaves open.
-    head_m : tuple of 3 floats
-        The occupant's head from the car's reference point, the middle of the rear axle: forward, right, up [m].  With
-        the IMU, from the IMU's position.
-    derivation : Derivation
-        Source of the acceleration.
-    """
+    """Return an intake for what the simulator sends."""
     derived = options.rates == "derived" or options.imu
     messages = []
     for packet in (*MESSAGES, *FEWER_OBJECTS, UNTAILED_STATUS, HEADERLESS_STATUS):
@@ -194,23 +183,7 @@ def intake(
 
 
 def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) -> bytes:
-    """Return the bytes of a command for the simulator, checked against its document.
-
-    Parameters
-    ----------
-    name : str
-        A key of `COMMANDS`.
-    values : mapping of str
-        As for `motioncue.sources.compose`, with two exceptions: steering and rear_steering are positive to the right
-        whatever the simulator uses, and a ctrl_mode in a list of egos may be ``"keyboard"`` or ``"auto"``.
-    sending : Sending
-        The simulator's conventions.
-
-    Raises
-    ------
-    PacketError
-        If the command or a field does not exist, or a value is not allowed.
-    """
+    """Return the bytes of a command for the simulator, checked against its document."""
     if name not in COMMANDS:
         raise PacketError(f"morai: found command {name!r}, allowed are {', '.join(COMMANDS)}")
     modes = {"keyboard": 1, "auto": sending.auto}
@@ -234,13 +207,7 @@ def _with_modes(egos: Any, modes: Mapping[str, int]) -> Any:
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split concatenated datagrams by their own lengths.
-
-    Raises
-    ------
-    PacketError
-        If a header or a length is missing, or the last datagram is cut short; names the offset.
-    """
+    """Split concatenated datagrams by their own lengths."""
     start = 0
     while start < len(data):
         if _is_headerless(data[start : start + HEADERLESS_STATUS.size]):
@@ -272,13 +239,7 @@ def _is_headerless(data: bytes) -> bool:
 
 
 def identify(data: bytes) -> Packet:
-    """Return the layout of one datagram, by its header and the length of its data.
-
-    Raises
-    ------
-    PacketError
-        If it is not one of MORAI's.
-    """
+    """Return the layout of one datagram, by its header and the length of its data."""
     if _is_headerless(data):
         return HEADERLESS_STATUS
     near = [packet for packet in MESSAGES if data.startswith(packet.constants["header"])]

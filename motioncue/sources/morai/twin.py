@@ -101,23 +101,6 @@ def driven(
 
     Each status is assembled, stamped and sent at a random moment of its step, so stamps and arrivals are 0 to 39 ms
     apart at 50 Hz, and a few in a hundred repeat the step before or skip one.
-
-    Parameters
-    ----------
-    name : str
-        A key of `motioncue.drive.courses.COURSES`.
-    rate_hz : float
-        Physics steps per second [Hz].
-    duration_s : float, optional
-        Time to drive [s]; the whole course if not given.
-    others : bool
-        Whether to send the IMU too, to the second endpoint, and now and then objects, traffic light, intersection and
-        collision, to the third one; if there are fewer endpoints, to the last one.
-
-    Raises
-    ------
-    ConfigError
-        If the course does not exist, or the rate is not possible.
     """
     driven = course(name, rate_hz, duration_s)
     count, step = len(driven.states), 1.0 / rate_hz
@@ -186,24 +169,10 @@ def recorded(
 class Simulator(DatagramSimulator):
     """Plays MORAI: sends datagrams, and receives commands where requested.
 
-    Parameters
-    ----------
-    urls : str or sequence of str
-        Where the engine listens, ``udp://``.
-    packages : iterable of Paced
-        Packages to send.
-    commands : sequence of str
-        Endpoints to listen at for commands, ``udp://``.
-
     Attributes
     ----------
     commands : DatagramListener
         The number of commands by name, and the last one of each.
-
-    Raises
-    ------
-    EndpointError
-        If a URL is not valid, a host is unknown or a port is in use.
     """
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, commands: Sequence[str] = ()) -> None:

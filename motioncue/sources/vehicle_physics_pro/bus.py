@@ -204,13 +204,7 @@ def is_nan(raw: int) -> bool:
 
 
 def to_raw(values: npt.ArrayLike, resolution: int) -> npt.NDArray[np.int32]:
-    """Return the integers nearest to `values` x `resolution`; NaN becomes `NAN`.
-
-    Raises
-    ------
-    ConfigError
-        If an integer would be out of range or mean NaN.
-    """
+    """Return the integers nearest to `values` x `resolution`; NaN becomes `NAN`."""
     scaled = np.round(np.asarray(values, np.float64) * resolution)
     if (np.abs(scaled) > 2147483646).any():
         raise ConfigError(f"found {values!r}, allowed is up to {2147483646 / resolution:.10g} either way, or NaN")
@@ -219,17 +213,6 @@ def to_raw(values: npt.ArrayLike, resolution: int) -> npt.NDArray[np.int32]:
 
 class Bus:
     """A data bus outside the vehicle.
-
-    Parameters
-    ----------
-    sdk : {"old", "newer"}
-        SDK whose ids are used.
-
-    Raises
-    ------
-    ConfigError
-        If the SDK does not exist; from the methods, if a channel or value is not on this bus or a value to set does not
-        fit.
 
     Notes
     -----
@@ -329,20 +312,7 @@ class Bus:
 
 
 class Client:
-    """A channel as an add-on has it: raw integers, written only where the document allows it.
-
-    Parameters
-    ----------
-    bus : Bus
-        The bus.
-    channel : Channel
-        The channel.
-
-    Raises
-    ------
-    ConfigError
-        From setting: if the channel is there to be read only.
-    """
+    """A channel as an add-on has it: raw integers, written only where the document allows it."""
 
     def __init__(self, bus: Bus, channel: Channel) -> None:
         self._bus, self._channel = bus, channel

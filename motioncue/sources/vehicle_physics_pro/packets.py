@@ -234,17 +234,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Intake:
-    """Return an intake for the exporter's packets.
-
-    Parameters
-    ----------
-    options : Options
-        How to read what the documents leave open.
-    head_m : tuple of 3 floats
-        The occupant's head from the car's center of mass: forward, right, up [m].
-    derivation : Derivation
-        Source of the acceleration.
-    """
+    """Return an intake for the exporter's packets."""
     stage = BodyStage(
         world_north=(1, 0, 0),
         world_up=(0, 0, -1),
@@ -286,20 +276,7 @@ def _message(sdk: Sdk, carried: int) -> Message:
 
 
 def blank(sdk: Sdk, rows: int = 1) -> np.ndarray:
-    """Return packets to be filled by field name: all parts carried, standing still, the bus empty.
-
-    Parameters
-    ----------
-    sdk : {"old", "newer"}
-        SDK whose ids the integers have.
-    rows : int
-        Number of packets.
-
-    Returns
-    -------
-    ndarray of the packet's dtype, shape (rows,)
-        Integers beyond the end of the SDK's arrays are NaN, the others zero.
-    """
+    """Return packets to be filled by field name: all parts carried, standing still, the bus empty."""
     packets = np.frombuffer(bytearray(STATES[sdk].encode(saying(EVERYTHING)) * rows), STATES[sdk].dtype)
     packets["attitude"][:, 3] = 1.0
     integers = packets.view(np.int32).reshape(rows, SIZE // 4)
@@ -309,13 +286,7 @@ def blank(sdk: Sdk, rows: int = 1) -> np.ndarray:
 
 
 def bus_of(data: bytes) -> Bus:
-    """Return the bus in a packet; channels that it does not carry are NaN.
-
-    Raises
-    ------
-    PacketError
-        If it is not a packet of this system.
-    """
+    """Return the bus in a packet; channels that it does not carry are NaN."""
     packet = identify(data)
     bus = Bus(next(sdk for sdk in SDKS if packet in (STATES[sdk], MORE[sdk])))
     if packet is MORE[bus.sdk]:
@@ -341,13 +312,7 @@ def _rest_of(bus: Bus, data: bytes) -> Bus:
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split concatenated packets.
-
-    Raises
-    ------
-    PacketError
-        If a size field is impossible or the last packet is cut short; names the offset.
-    """
+    """Split concatenated packets."""
     start = 0
     while start < len(data):
         size = int.from_bytes(data[start + 6 : start + 8], "little")
@@ -362,13 +327,7 @@ def framed(data: bytes) -> Iterator[bytes]:
 
 
 def identify(data: bytes) -> Packet:
-    """Return the layout of one packet, with the names of its SDK.
-
-    Raises
-    ------
-    PacketError
-        If it is not a packet of this system and version; says what was found and what is allowed.
-    """
+    """Return the layout of one packet, with the names of its SDK."""
     name = "vehicle-physics-pro"
     if len(data) < 12 or data[:4] not in (b"MCVP", b"MCVX"):
         raise PacketError(

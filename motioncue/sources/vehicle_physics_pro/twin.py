@@ -27,13 +27,7 @@ _FULL_THROTTLE, _FULL_BRAKE = 5.0, 10.0  # [m/s^2]
 
 
 def bus_values(states: NDArray[np.void]) -> dict[str, NDArray[Any]]:
-    """Return the bus values of a car, in their units, by ``Channel.Value``; values left out are 0.
-
-    Parameters
-    ----------
-    states : ndarray of STATE_DTYPE, shape (n,)
-        States of the car.
-    """
+    """Return the bus values of a car, in their units, by ``Channel.Value``; values left out are 0."""
     speed = np.linalg.norm(states["velocity"], axis=1)
     (along, _, _), (_, _, yaw_rate) = (body_axes(states, name).T for name in ("acceleration", "angular_velocity"))
     moving = speed > 0.5
@@ -60,15 +54,7 @@ def bus_values(states: NDArray[np.void]) -> dict[str, NDArray[Any]]:
 
 
 def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.void]:
-    """Return one packet for each state of a car.
-
-    Parameters
-    ----------
-    states : ndarray of STATE_DTYPE, shape (n,)
-        States of the car.
-    sdk : {"old", "newer"}
-        SDK whose ids the bus uses.
-    """
+    """Return one packet for each state of a car."""
     packets = blank(sdk, len(states))
     packets["counter"] = np.arange(len(states))
     packets["time"] = states["time"]

@@ -1,13 +1,19 @@
 """The end of an engine, waited for without Python, so that no signal interrupts it."""
 
 import atexit
+import os
+import signal
+import threading
 from os import getpid
 
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
 )
 
-__all__ = ["Ending", "end_all"]
+__all__ = ["LEAVINGS", "Ending", "end_all"]
+
+LEAVINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals by which a system ends a program."""
 
 cdef extern from "Python.h" nogil:
     # With `interrupted` 0, a signal does not end the wait; returns 1 if the lock has been acquired.
@@ -74,8 +80,12 @@ cdef class Ending:
         return done
 
     def begin(self):
-        """From now on the interpreter's exit ends the engine."""
+        """From now on the interpreter's exit ends the engine, and so does a signal that would have ended the program."""
         _begun.append(self)
+        if threading.current_thread() is threading.main_thread():   # no other one may
+            for number in LEAVINGS:
+                if signal.getsignal(number) is signal.SIG_DFL:      # a program's own handler stays
+                    signal.signal(number, leave_all)
 
     def end(self, leave=False):
         """Fade to neutral, then wait until the engine is closed; both waits are bounded."""
@@ -84,6 +94,8 @@ cdef class Ending:
         self._emitter.stop(leave)
         self.happens(LEFT_TO_CLOSE)
         self.finish()
+        if not _begun and threading.current_thread() is threading.main_thread():
+            give_signals_back()
 
     cdef int finish(self) except -1:
         """Wait for the platform's rest, then for the engine to be closed."""
@@ -129,4 +141,21 @@ def end_all():
         each.finish()
 
 
+def give_signals_back():
+    """Let the system's signals end this program at once, as before the first engine."""
+    for number in LEAVINGS:
+        if signal.getsignal(number) is leave_all:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def leave_all(int number, frame):
+    """Be at rest within each engine's `leave_s`; end the program meanwhile, with the status of the signal."""
+    cdef list mine = [each for each in _begun if (<Ending>each)._pid == getpid()]
+    for each in mine:
+        (<Ending>each)._emitter.stop(True)
+    raise SystemExit(128 + number)
+
+
 atexit.register(end_all)    # itself no bytecode, so that a pending interrupt cannot come before it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=give_signals_back)   # a child's engines are its parent's

@@ -228,6 +228,34 @@ def test_a_handler_may_hurry(installed):
     assert_left(installed.motion.packets, 1.0)
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP], ids=lambda ending: ending.name)
+@pytest.mark.parametrize(
+    "start",
+    ["with make('supervisor.leave_s=1') as engine:", "engine = make('supervisor.leave_s=1').start()\nif True:"],
+)
+def test_a_program_that_the_system_ends_is_at_rest_in_time(installed, ending, start):
+    """One that knows nothing of signals, with a fade of four seconds; a child that it has forked dies as ever."""
+    process = installed.run(f"""
+{start}
+    moving(engine)
+    waits, asleep = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(asleep, b"s"), time.sleep(60), os._exit(0)
+    os.read(waits, 1)
+    os.kill(child, {ending:d})
+    assert os.waitpid(child, 0)[1] == {ending:d}
+    print("alone", flush=True)
+    time.sleep(60)
+""", fade_s=4.0)  # fmt: skip
+    assert [process.stdout.readline() for _ in range(2)] == ["moving\n", "alone\n"]
+    assert installed.surge() == SURGE
+    process.send_signal(ending)
+    ended(process, 128 + ending)
+    installed.assert_faded(0.5)
+    assert_left(installed.motion.packets, 1.0)
+
+
 @pytest.mark.parametrize("ending", ["SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("late", [False, True], ids=["first", "in_an_ordinary_fade"])
 def test_a_run_that_the_system_ends_is_at_rest_in_time(installed, ending, late):

@@ -4,6 +4,7 @@
 without an environment of their own use the one that nox is in:  pip install -e ".[dev]".
 """
 
+import datetime
 import json
 import os
 import shutil
@@ -171,6 +172,13 @@ def newer(session):
         session.run(
             "pytest", "-c", str(folder / "source" / "pyproject.toml"), "-m", marks, "--thin", "-n", "auto", *tests
         )
+
+
+@here("nightly")
+def mutants(session):
+    """Put small wrongs into what keeps a platform safe, others each night, and see whether the tests notice."""
+    chosen = session.posargs or ["--sample", "80", "--long", "--seed", str(datetime.date.today().toordinal())]
+    session.run(sys.executable, "tests/mutants/run.py", *chosen)
 
 
 @here("nightly")

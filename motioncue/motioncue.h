@@ -20,41 +20,55 @@ extern "C" {
  * increases this number. */
 #define MOTIONCUE_ABI 1u
 
-/* What the vehicle does; the layout of motioncue.MOTION_DTYPE. */
-typedef struct motioncue_motion {
-    double surge, sway, heave;               /* [m/s^2] body frame, gravity excluded */
-    double roll, pitch, yaw;                 /* [rad] */
-    double roll_rate, pitch_rate, yaw_rate;  /* [rad/s] */
-    double speed;                            /* [m/s], NaN if there is none */
-    double engine_speed;                     /* [rpm], NaN if there is none */
-    int64_t time;                            /* [ns] of any clock; copied to the cue */
-    double frame_time;                       /* [s] the simulator's own; steps do not read it */
-} motioncue_motion;
-
-/* What the platform is asked to do; the layout of motioncue.CUE_DTYPE. */
-typedef struct motioncue_cue {
-    double surge, sway, heave;               /* [m/s^2] */
-    double roll, pitch, yaw;                 /* [rad] */
-    double roll_rate, pitch_rate, yaw_rate;  /* [rad/s] */
-    double speed;                            /* [m/s] */
-    double engine_speed;                     /* [rpm] */
-    double surge_displacement, sway_displacement, heave_displacement; /* [m] from the neutral pose */
-    int64_t time;                            /* [ns] */
-} motioncue_cue;
-
+/* The layouts of motioncue.MOTION_DTYPE, CUE_DTYPE and ACTUATION_DTYPE.  All members have 8 bytes without gaps, so the
+ * size determines every offset: made from core/channels.py by tests/support/declare.py */
 enum { MOTIONCUE_ACTUATORS = 12, MOTIONCUE_AHEAD = 7 };
 
-/* What one output of the profile is sent; the layout of motioncue.ACTUATION_DTYPE. */
-typedef struct motioncue_actuation {
-    motioncue_cue cue;                       /* within the output's own limits */
-    double up_east, up_north, up_up;         /* the body's up axis in world axes if the packet contains it, else 0 */
-    double actuators[MOTIONCUE_ACTUATORS];   /* positions of the platform's actuators, in their units; unused ones 0 */
-} motioncue_actuation;
-
-/* All members have 8 bytes without gaps, so the size determines every offset. */
+typedef struct motioncue_motion { /* what the vehicle does */
+    double surge;        /* [m/s^2] forward; acceleration without gravity */
+    double sway;         /* [m/s^2] right; acceleration without gravity */
+    double heave;        /* [m/s^2] up; acceleration without gravity */
+    double roll;         /* [rad] right side down */
+    double pitch;        /* [rad] nose up */
+    double yaw;          /* [rad] nose right; from the world's north, in (-pi, pi] */
+    double roll_rate;    /* [rad/s] about the body's forward axis, right side going down */
+    double pitch_rate;   /* [rad/s] about the body's right axis, nose going up */
+    double yaw_rate;     /* [rad/s] about the body's down axis, nose going right */
+    double speed;        /* [m/s] magnitude of velocity; NaN if the source has none */
+    double engine_speed; /* [rpm] engine turning; NaN if the source has none */
+    int64_t time;        /* [ns] when it was received, monotonic clock */
+    double frame_time;   /* [s] the simulator's own time since its session began */
+} motioncue_motion;
 typedef char motioncue_motion_is_104_bytes[sizeof(motioncue_motion) == 104 ? 1 : -1];
+
+typedef struct motioncue_cue { /* what the platform is asked to do */
+    double surge;              /* [m/s^2] forward; acceleration without gravity */
+    double sway;               /* [m/s^2] right; acceleration without gravity */
+    double heave;              /* [m/s^2] up; acceleration without gravity */
+    double roll;               /* [rad] right side down */
+    double pitch;              /* [rad] nose up */
+    double yaw;                /* [rad] nose right; from the world's north, in (-pi, pi] */
+    double roll_rate;          /* [rad/s] about the body's forward axis, right side going down */
+    double pitch_rate;         /* [rad/s] about the body's right axis, nose going up */
+    double yaw_rate;           /* [rad/s] about the body's down axis, nose going right */
+    double speed;              /* [m/s] magnitude of velocity; NaN if the source has none */
+    double engine_speed;       /* [rpm] engine turning; NaN if the source has none */
+    double surge_displacement; /* [m] forward of the neutral pose */
+    double sway_displacement;  /* [m] right of the neutral pose */
+    double heave_displacement; /* [m] above the neutral pose */
+    int64_t time;              /* [ns] deadline of the tick, monotonic clock */
+} motioncue_cue;
 typedef char motioncue_cue_is_120_bytes[sizeof(motioncue_cue) == 120 ? 1 : -1];
+
+typedef struct motioncue_actuation { /* what one output is sent */
+    motioncue_cue cue;    /* within the output's own limits */
+    double up_east;       /* [1] the body's up axis leans east */
+    double up_north;      /* [1] the body's up axis leans north */
+    double up_up;         /* [1] the body stands on its wheels */
+    double actuators[12]; /* positions of the platform's actuators, in their units; unused ones 0 */
+} motioncue_actuation;
 typedef char motioncue_actuation_is_240_bytes[sizeof(motioncue_actuation) == 240 ? 1 : -1];
+/* end of what is made */
 
 typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limits and output, with their state */
 
@@ -76,7 +90,7 @@ typedef struct motioncue_api {
 
     /* Do one tick and return 1.  Return 0 if the motion is refused because an acceleration, an angle or a rate is not
      * finite or beyond a million of its unit; then nothing changes, `cue` included: call `actuate` with it.  Speeds are
-     * not checked. */
+     * not checked, `time` may be of any clock and is copied to the cue, and `frame_time` is not read. */
     int (*step)(motioncue_stepper *stepper, const motioncue_motion *motion, motioncue_cue *cue);
 
     /* Start from rest at the next step; call it only while the platform is at neutral, or parked (see `park`). */

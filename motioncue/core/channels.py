@@ -22,6 +22,7 @@ __all__ = [
     "GRAVITY",
     "MOTION",
     "MOTION_DTYPE",
+    "MOVERS",
     "TELEMETRY_DTYPE",
     "TICK_DTYPE",
     "Channel",
@@ -36,15 +37,24 @@ AHEAD_S = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 class Channel(NamedTuple):
-    """One channel of a record: its name, unit, positive sense, and storage."""
+    """One channel of a record: its name, unit, positive sense or meaning, and storage."""
 
     name: str
     unit: str
     positive: str
     format: str = "f8"
+    count: int = 1
 
 
-_BODY = (
+def _dtype(channels: tuple[Channel, ...]) -> np.dtype[np.void]:
+    records = {"Motion": lambda: MOTION_DTYPE, "Cue": lambda: CUE_DTYPE}
+    formats = [records[each.format]() if each.format in records else each.format for each in channels]
+    return np.dtype(
+        [(each.name, form, each.count)[: 2 + (each.count > 1)] for each, form in zip(channels, formats, strict=True)]
+    )
+
+
+MOVING = (
     Channel("surge", "m/s^2", "forward; acceleration without gravity"),
     Channel("sway", "m/s^2", "right; acceleration without gravity"),
     Channel("heave", "m/s^2", "up; acceleration without gravity"),
@@ -54,19 +64,25 @@ _BODY = (
     Channel("roll_rate", "rad/s", "about the body's forward axis, right side going down"),
     Channel("pitch_rate", "rad/s", "about the body's right axis, nose going up"),
     Channel("yaw_rate", "rad/s", "about the body's down axis, nose going right"),
+)
+"""The channels that a motion and a cue have in common and that move the platform: the first of both."""
+
+BODY = (
+    *MOVING,
     Channel("speed", "m/s", "magnitude of velocity; NaN if the source has none"),
     Channel("engine_speed", "rpm", "engine turning; NaN if the source has none"),
 )
+"""All that a motion and a cue have in common."""
 
 MOTION = (
-    *_BODY,
+    *BODY,
     Channel("time", "ns", "when it was received, monotonic clock", "i8"),
     Channel("frame_time", "s", "the simulator's own time since its session began"),
 )
 """Channels of `Motion`, at the motion reference point (or the occupant's head, if a lever arm is set)."""
 
 CUE = (
-    *_BODY,
+    *BODY,
     Channel("surge_displacement", "m", "forward of the neutral pose"),
     Channel("sway_displacement", "m", "right of the neutral pose"),
     Channel("heave_displacement", "m", "above the neutral pose"),
@@ -75,8 +91,11 @@ CUE = (
 """Channels of `Cue`.  After a washout, surge, sway and heave are the specific force in the platform frame less its
 value at rest, the angles are the platform's attitude, and the rates its body rates."""
 
-MOTION_DTYPE = np.dtype([(channel.name, channel.format) for channel in MOTION])
-CUE_DTYPE = np.dtype([(channel.name, channel.format) for channel in CUE])
+MOTION_DTYPE = _dtype(MOTION)
+CUE_DTYPE = _dtype(CUE)
+
+MOVERS = tuple(channel.name for channel in (*MOVING, *CUE[len(BODY) : -1]))
+"""Names of a cue's channels that move the platform: those that can be bounded."""
 
 ACTUATORS = 12
 """Largest number of a platform's actuators."""
@@ -94,43 +113,46 @@ ACTUATION = (
 )
 """Channels from which a packet can be encoded: the cue's, then those that an output's stages add."""
 
-ACTUATION_DTYPE = np.dtype(
-    [*((channel.name, channel.format) for channel in (*CUE, *_UP)), ("actuators", "f8", ACTUATORS)]
-)
+ACTUATION_DTYPE = _dtype((*CUE, *_UP, Channel("actuators", "", "", "f8", ACTUATORS)))
 """What one output is sent; ``actuators[0]`` is the channel ``actuator_1``."""
 
-TICK_DTYPE = np.dtype(
-    [
-        ("index", "i8"),  # index on the time grid; a gap is a skipped tick
-        ("deadline", "i8"),  # [ns], monotonic clock
-        ("lateness", "i8"),  # [ns] from the deadline to just before sending
-        ("state", "i8"),  # state of the supervisor (motioncue.safety.supervisor.State)
-        ("frames", "i8"),  # number of frames published when the tick read its motion; a replay feeds as many before it
-        ("operation", "i8"),  # 0 engage, 1 hold, 2 park, 3 end, 4 leave; plus 8: engaged since, 16: output lost
-        ("settings", "i8"),  # number of the newest settings taken: 0 at the beginning, then that of the newest change
-        ("weight", "f8"),  # weight of the fade: 0 neutral, 1 the whole cue
-        ("motion", MOTION_DTYPE),  # motion interpolated from the frames so far; times are the newest frame's
-        ("cue", CUE_DTYPE),  # cue sent by the tick
-        ("actuators", "f8", ACTUATORS),  # positions sent to the first output with a platform [m or rad]; else 0
-    ]
+OUTPUT = (
+    Channel("cue", "", "within the output's own limits", "Cue"),
+    *_UP,
+    Channel("actuators", "", "positions of the platform's actuators, in their units; unused ones 0", "f8", ACTUATORS),
 )
+"""The same with the cue as a record of its own, as C has it."""
+
+TICK = (
+    Channel("index", "", "index on the time grid; a gap is a skipped tick", "i8"),
+    Channel("deadline", "ns", "monotonic clock", "i8"),
+    Channel("lateness", "ns", "from the deadline to just before sending", "i8"),
+    Channel("state", "", "state of the supervisor (motioncue.safety.supervisor.State)", "i8"),
+    Channel("frames", "", "frames published when the tick read its motion; a replay feeds as many before it", "i8"),
+    Channel("operation", "", "0 engage, 1 hold, 2 park, 3 end, 4 leave; +8: engaged since, +16: output lost", "i8"),
+    Channel("settings", "", "number of the newest settings taken, from 0; a replay posts them before the tick", "i8"),
+    Channel("weight", "", "weight of the fade: 0 neutral, 1 the whole cue"),
+    Channel("motion", "", "interpolated from the frames so far; times are the newest frame's", "Motion"),
+    Channel("cue", "", "as sent by the tick", "Cue"),
+    Channel("actuators", "m or rad", "sent to the first output with a platform; else 0", "f8", ACTUATORS),
+)
+TICK_DTYPE = _dtype(TICK)
 """One tick of the emitter, in traces, recordings and the live view."""
 
-TELEMETRY_DTYPE = np.dtype(
-    [
-        ("orientation", "f8", 4),  # quaternion w, x, y, z: rotates the car's axes into the world's
-        ("angles", "f8", 3),  # [rad], roll, pitch, yaw (z-y-x), for sources without a quaternion
-        ("position", "f8", 3),  # [m], world axes
-        ("velocity", "f8", 3),  # [m/s], world axes
-        ("acceleration", "f8", 3),  # [m/s^2], world axes, gravity excluded
-        ("angular_velocity", "f8", 3),  # [rad/s], world axes
-        ("angular_acceleration", "f8", 3),  # [rad/s^2], world axes
-        ("forward", "f8", 3),  # the car's forward axis in its own coordinates; in world axes if it gives the attitude
-        ("up", "f8", 3),  # the car's up axis likewise; or its right axis, as the stages say
-        ("engine_speed", "f8"),  # [rpm]
-        ("speed", "f8"),  # [m/s], for sources without a velocity; NaN if unknown
-        ("frame_duration", "f8"),  # [s]; NaN if unknown
-        ("stamp", "f8"),  # [s], the simulator's own time; NaN if it gives none
-    ]
+TELEMETRY = (
+    Channel("orientation", "1", "quaternion w, x, y, z: rotates the car's axes into the world's", "f8", 4),
+    Channel("angles", "rad", "roll, pitch, yaw (z-y-x), for sources without a quaternion", "f8", 3),
+    Channel("position", "m", "world axes", "f8", 3),
+    Channel("velocity", "m/s", "world axes", "f8", 3),
+    Channel("acceleration", "m/s^2", "world axes, gravity excluded", "f8", 3),
+    Channel("angular_velocity", "rad/s", "world axes", "f8", 3),
+    Channel("angular_acceleration", "rad/s^2", "world axes", "f8", 3),
+    Channel("forward", "1", "the car's forward axis in its own coordinates; in world axes as attitude", "f8", 3),
+    Channel("up", "1", "the car's up axis likewise; or its right axis, as the stages say", "f8", 3),
+    Channel("engine_speed", "rpm", "engine turning"),
+    Channel("speed", "m/s", "for sources without a velocity; NaN if unknown"),
+    Channel("frame_duration", "s", "NaN if unknown"),
+    Channel("stamp", "s", "the simulator's own time; NaN if it gives none"),
 )
+TELEMETRY_DTYPE = _dtype(TELEMETRY)
 """What a simulator reports, in SI units and fixed order but in its own axes; input of the body stage."""

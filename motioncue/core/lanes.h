@@ -15,15 +15,13 @@
 
 /* Read the input channels of LANES consecutive motions, one motion a lane. */
 INLINE void NAME(read)(const double *motion, real *channels) {
-    for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) channels[c] = NAME(gather)(motion + c, MC_MOTION_SIZE);
+    for (int c = 0; c < MC_MOVING; c++) channels[c] = NAME(gather)(motion + c, MC_MOTION_SIZE);
 }
 
 /* Write LANES consecutive cues, with the channels passed through from the motions. */
 INLINE void NAME(write)(const double *motion, const real *channels, double *cue) {
-    for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
-    for (int c = MC_SURGE_DISPLACEMENT; c <= MC_HEAVE_DISPLACEMENT; c++) {
-        NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
-    }
+    for (int c = 0; c < MC_MOVING; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
+    for (int c = MC_CUE_ONLY; c < MC_CHANNELS; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
     for (int i = 0; i < LANES; i++, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE) mc_pass(motion, cue);
 }
 
@@ -37,7 +35,7 @@ INLINE void NAME(ticks)(
     const double *motion = (const double *)motions;
     double *cue = (double *)cues;
     double some[LANES * MC_MOTION_SIZE] = {0.0}, made[LANES * MC_CUE_SIZE];
-    real in[MC_MOTION_SIZE], out[MC_CUE_SIZE];
+    real in[MC_MOTION_SIZE], out[MC_CUE_SIZE] = {0}; /* what an algorithm leaves unwritten is neutral */
     for (; n > 0; n -= LANES, w += coeffs, s += state, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE) {
         const int whole = n >= LANES;
         for (int i = 2 * LANES; i < 3 * LANES; i++) mc_fetch(motion + i * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
@@ -61,7 +59,7 @@ INLINE void NAME(ticks)(
 static inline void mc_pass(const double *motion, double *cue) {
     cue[MC_SPEED] = motion[MC_SPEED];
     cue[MC_ENGINE_SPEED] = motion[MC_ENGINE_SPEED];
-    memcpy(cue + MC_CUE_TIME, motion + MC_MOTION_TIME, sizeof *cue);
+    memcpy(cue + MC_CHANNELS, motion + MC_MOTION_TIME, sizeof *cue);
 }
 
 /* Prefetch a motion that will be read and a cue that will be written.  Always inlined: a call of it has no effect that

@@ -1,48 +1,87 @@
-"""The records of motion.py as C structs and the indices of their channels: see records.h, which explains the fields."""
+"""The records as C structs, the places of their channels, and their slots: see records.h."""
 
 from libc.stdint cimport int64_t
 
 
 cdef extern from "motioncue/core/records.h" nogil:
+    # made from core/channels.py by tests/support/declare.py
     enum:
         ROLL "MC_ROLL"
         YAW "MC_YAW"
         ROLL_RATE "MC_ROLL_RATE"
-        MOVING "MC_MOVING"              # number of a motion's channels that move the platform; they come first
-        MOTION_TIME "MC_MOTION_TIME"    # number of doubles a motion begins with
-        CHANNELS "MC_CHANNELS"          # number of doubles a cue begins with
+        MOVING "MC_MOVING"  # number of a motion's channels that move the platform; they come first
+        MOTION_TIME "MC_MOTION_TIME"  # number of doubles a motion begins with, and place of its time
+        CUE_ONLY "MC_CUE_ONLY"  # place of the first channel that a cue has and a motion has not
+        CHANNELS "MC_CHANNELS"  # number of doubles a cue begins with: all but its time
+        LIMITED "MC_LIMITED"  # number of a cue's channels that move the platform
 
-    ctypedef struct Motion:
-        double surge            # [m/s^2] forward, gravity excluded
-        double sway             # [m/s^2] right
-        double heave            # [m/s^2] up
-        double roll             # [rad] right side down
-        double pitch            # [rad] nose up
-        double yaw              # [rad] nose right
-        double roll_rate        # [rad/s] about the body's forward axis
-        double pitch_rate       # [rad/s] about the body's right axis
-        double yaw_rate         # [rad/s] about the body's down axis
-        double speed            # [m/s], NaN if the source has none
-        double engine_speed     # [rpm], NaN if the source has none
-        int64_t time            # [ns] received, monotonic clock
-        double frame_time       # [s] the simulator's own
+    ctypedef struct Motion:  # what the vehicle does
+        double surge  # [m/s^2] forward; acceleration without gravity
+        double sway  # [m/s^2] right; acceleration without gravity
+        double heave  # [m/s^2] up; acceleration without gravity
+        double roll  # [rad] right side down
+        double pitch  # [rad] nose up
+        double yaw  # [rad] nose right; from the world's north, in (-pi, pi]
+        double roll_rate  # [rad/s] about the body's forward axis, right side going down
+        double pitch_rate  # [rad/s] about the body's right axis, nose going up
+        double yaw_rate  # [rad/s] about the body's down axis, nose going right
+        double speed  # [m/s] magnitude of velocity; NaN if the source has none
+        double engine_speed  # [rpm] engine turning; NaN if the source has none
+        int64_t time  # [ns] when it was received, monotonic clock
+        double frame_time  # [s] the simulator's own time since its session began
 
-    ctypedef struct Cue:
-        double surge            # [m/s^2] as Motion; after a washout: specific force deviation, platform frame
-        double sway
-        double heave
-        double roll             # [rad]
-        double pitch
-        double yaw
-        double roll_rate        # [rad/s]
-        double pitch_rate
-        double yaw_rate
-        double speed            # [m/s]
-        double engine_speed     # [rpm]
-        double surge_displacement   # [m] from the neutral pose
-        double sway_displacement
-        double heave_displacement
-        int64_t time            # [ns] deadline of the tick
+    ctypedef struct Cue:  # what the platform is asked to do
+        double surge  # [m/s^2] forward; acceleration without gravity
+        double sway  # [m/s^2] right; acceleration without gravity
+        double heave  # [m/s^2] up; acceleration without gravity
+        double roll  # [rad] right side down
+        double pitch  # [rad] nose up
+        double yaw  # [rad] nose right; from the world's north, in (-pi, pi]
+        double roll_rate  # [rad/s] about the body's forward axis, right side going down
+        double pitch_rate  # [rad/s] about the body's right axis, nose going up
+        double yaw_rate  # [rad/s] about the body's down axis, nose going right
+        double speed  # [m/s] magnitude of velocity; NaN if the source has none
+        double engine_speed  # [rpm] engine turning; NaN if the source has none
+        double surge_displacement  # [m] forward of the neutral pose
+        double sway_displacement  # [m] right of the neutral pose
+        double heave_displacement  # [m] above the neutral pose
+        int64_t time  # [ns] deadline of the tick, monotonic clock
+
+    ctypedef struct Actuation:  # what one output is sent
+        Cue cue  # within the output's own limits
+        double up_east  # [1] the body's up axis leans east
+        double up_north  # [1] the body's up axis leans north
+        double up_up  # [1] the body stands on its wheels
+        double actuators[12]  # positions of the platform's actuators, in their units; unused ones 0
+
+    ctypedef struct Tick:  # one tick of the emitter
+        int64_t index  # index on the time grid; a gap is a skipped tick
+        int64_t deadline  # [ns] monotonic clock
+        int64_t lateness  # [ns] from the deadline to just before sending
+        int64_t state  # state of the supervisor (motioncue.safety.supervisor.State)
+        int64_t frames  # frames published when the tick read its motion; a replay feeds as many before it
+        int64_t operation  # 0 engage, 1 hold, 2 park, 3 end, 4 leave; +8: engaged since, +16: output lost
+        int64_t settings  # number of the newest settings taken, from 0; a replay posts them before the tick
+        double weight  # weight of the fade: 0 neutral, 1 the whole cue
+        Motion motion  # interpolated from the frames so far; times are the newest frame's
+        Cue cue  # as sent by the tick
+        double actuators[12]  # [m or rad] sent to the first output with a platform; else 0
+
+    ctypedef struct Telemetry:  # a simulator's report, in SI units but in its own axes
+        double orientation[4]  # [1] quaternion w, x, y, z: rotates the car's axes into the world's
+        double angles[3]  # [rad] roll, pitch, yaw (z-y-x), for sources without a quaternion
+        double position[3]  # [m] world axes
+        double velocity[3]  # [m/s] world axes
+        double acceleration[3]  # [m/s^2] world axes, gravity excluded
+        double angular_velocity[3]  # [rad/s] world axes
+        double angular_acceleration[3]  # [rad/s^2] world axes
+        double forward[3]  # [1] the car's forward axis in its own coordinates; in world axes as attitude
+        double up[3]  # [1] the car's up axis likewise; or its right axis, as the stages say
+        double engine_speed  # [rpm] engine turning
+        double speed  # [m/s] for sources without a velocity; NaN if unknown
+        double frame_duration  # [s] NaN if unknown
+        double stamp  # [s] the simulator's own time; NaN if it gives none
+    # end of what is made
 
     ctypedef struct Placement:
         int64_t taken
@@ -61,41 +100,6 @@ cdef extern from "motioncue/core/records.h" nogil:
         double limit
         int64_t frozen
         int64_t count
-
-    ctypedef struct Actuation:
-        Cue cue
-        double up_east          # the body's up axis in world axes
-        double up_north
-        double up_up
-        double actuators[12]    # positions of the platform's actuators, in their units
-
-    ctypedef struct Tick:
-        int64_t index
-        int64_t deadline
-        int64_t lateness
-        int64_t state
-        int64_t frames
-        int64_t operation
-        int64_t settings
-        double weight
-        Motion motion
-        Cue cue
-        double actuators[12]
-
-    ctypedef struct Telemetry:
-        double orientation[4]
-        double angles[3]
-        double position[3]
-        double velocity[3]
-        double acceleration[3]
-        double angular_velocity[3]
-        double angular_acceleration[3]
-        double forward[3]
-        double up[3]
-        double engine_speed
-        double speed
-        double frame_duration
-        double stamp
 
     ctypedef struct PublicationSlot:
         pass

@@ -13,7 +13,7 @@ from motioncue.core.threads cimport (
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
 from motioncue.core.records cimport (
-    CHANNELS, MOVING, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    CHANNELS, CUE_ONLY, MOVING, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
 )
 from motioncue.engine.retune cimport (
@@ -63,9 +63,11 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
 cdef inline bint finite(const Cue* c) noexcept nogil:
     """Say whether every channel that moves the platform is finite, and the sum of their magnitudes too."""
     cdef const double* channels = <const double*>c
-    cdef double total = fabs(c.surge_displacement) + fabs(c.sway_displacement) + fabs(c.heave_displacement)
+    cdef double total = 0.0
     cdef int i
     for i in range(MOVING):
+        total += fabs(channels[i])
+    for i in range(CUE_ONLY, CHANNELS):
         total += fabs(channels[i])
     return isfinite(total)
 

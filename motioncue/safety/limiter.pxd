@@ -16,7 +16,7 @@ from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
 from motioncue.core.blend cimport Vanishing
-from motioncue.core.records cimport CHANNELS, Cue
+from motioncue.core.records cimport LIMITED, Cue
 from motioncue.core.threads cimport mc_count
 from motioncue.core.interfaces cimport Beside
 
@@ -152,7 +152,6 @@ cdef extern from "motioncue/safety/margin.h" nogil:
 
 
 cdef enum:
-    LIMITS = CHANNELS - 2   # channels of a cue that move the platform: all but speed and engine speed
     QUIET = 16              # ticks without any limit acting, after which all channels are tested at once
 
 
@@ -161,13 +160,13 @@ ctypedef struct LimitSet:
     bint idle               # the states are there, and not in `limits`
     int quiet               # ticks since any limit acted
     int (*pass_all)(IdleLimits* s, const double* cue) noexcept nogil
-    Limit limits[LIMITS]
-    Easing easings[LIMITS]
+    Limit limits[LIMITED]
+    Easing easings[LIMITED]
     int easing              # number of easings that are on
-    int channels[LIMITS]    # index of each channel among the doubles of a cue
-    bint turns[LIMITS]      # an angle without a bound on its value: pi and -pi are the same
-    bint leans[LIMITS]      # a roll with a bound on its value: sent as a lean, see `lean`
-    int64_t acted[LIMITS]   # ticks in which the channel was limited
+    int channels[LIMITED]    # index of each channel among the doubles of a cue
+    bint turns[LIMITED]      # an angle without a bound on its value: pi and -pi are the same
+    bint leans[LIMITED]      # a roll with a bound on its value: sent as a lean, see `lean`
+    int64_t acted[LIMITED]   # ticks in which the channel was limited
     int64_t ticks
     int count
 

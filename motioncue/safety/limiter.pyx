@@ -15,7 +15,7 @@ from motioncue.safety.easing cimport ease, same_state, set_margin, viable, widen
 
 import numpy as np
 
-from motioncue.core.channels import CUE_DTYPE
+from motioncue.core.channels import CUE_DTYPE, MOVERS
 from motioncue.errors import ConfigError
 
 __all__ = ["CueLimits", "Limiter", "OutputLimits"]
@@ -29,7 +29,6 @@ cdef extern from "motioncue/safety/limits_lanes.h" nogil:
 cdef double ANY_ANGLE = 1e9     # [rad] bound on the value of an axis that may turn all the way round
 cdef double NO_BOUND = 1e250    # larger than any value
 
-LIMITED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
 
 
 cdef double highest(
@@ -431,7 +430,7 @@ cdef class CueLimits:
 
         Units: `dt` [s].
         """
-        free = [name for name in LIMITED if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
+        free = [name for name in MOVERS if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
         if channel not in free:
             raise ConfigError(f"limits: found channel {channel!r}, allowed are {', '.join(free)}")
         # A bound of pi or more leaves the angle free to turn all the way round; only its derivatives are bounded.

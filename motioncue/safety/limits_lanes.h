@@ -14,6 +14,8 @@
 #include "motioncue/core/lanes.h"
 #undef MC_OVER_LANES
 
+typedef char mc_all_limits_have_a_lane[(int)MC_LIMITED <= (int)MC_LIMITS_PADDED ? 1 : -1];
+
 static int64_t (*const mc_limit_rigs[])(const int *, const void *, const void *, void *, double *, int) =
     MC_OF_MACHINES(mc_limit_rigs);
 static int (*const mc_limit_channels[])(mc_IdleLimits *, const double *) = MC_OF_MACHINES(mc_limit_channels);

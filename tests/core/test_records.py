@@ -1,10 +1,13 @@
 """The records: one layout for C and NumPy, field by field."""
 
+import declare
+import msgspec
 import numpy as np
 import pytest
 from reference.records import RECORDS
 
-from motioncue.core.channels import ACTUATION_DTYPE, CUE, CUE_DTYPE, MOTION, MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import ACTUATION_DTYPE, CUE, CUE_DTYPE, MOTION, MOTION_DTYPE, MOVERS, TICK_DTYPE
+from motioncue.safety.settings import Limits, OutputLimits
 
 
 def distinct(dtype):
@@ -77,3 +80,15 @@ def test_actuation_begins_with_a_cue():
 def test_every_channel_has_a_unit_and_a_positive_sense(table, dtype):
     assert tuple(channel.name for channel in table) == dtype.names
     assert all(channel.unit and channel.positive for channel in table)
+
+
+@pytest.mark.parametrize("name", declare.FILES)
+def test_c_and_cython_declare_what_the_table_says(name):
+    given, made = declare.written(name)
+    assert given == made, f"motioncue/{name}: run tests/support/declare.py, then build"
+
+
+def test_every_channel_of_a_cue_is_bounded_unless_it_only_informs():
+    assert {"speed", "engine_speed", "time"} == {*CUE_DTYPE.names} - {*MOVERS}
+    assert [*MOVERS] == [field.name for field in msgspec.structs.fields(Limits)]
+    assert [*MOVERS] == [field.name for field in msgspec.structs.fields(OutputLimits)]

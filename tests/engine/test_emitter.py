@@ -255,7 +255,7 @@ def test_the_washout_starts_from_rest_when_it_engages_after_a_complete_fade(sett
 
 
 def test_a_car_on_its_roof_fades_in_by_its_lean():
-    """A bounded roll is sent as the lean whose sine it has: half of a lean of 0.2 rad is 0.1 rad, not half of pi - 0.2."""
+    """A bounded roll is sent as the lean of its sine: half of a lean of 0.2 rad is 0.1 rad, not half of pi - 0.2."""
     half = 0.5 * (math.pi - 0.2)
     about_forward = (0.0, 0.0, math.sin(half), math.cos(half))
     trace = Rig(motioncue.load_profile("ccd-dk"), orientation=about_forward).frames_for(2.0).trace

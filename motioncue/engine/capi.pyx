@@ -8,10 +8,9 @@ from libc.string cimport memcpy
 
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion
-from motioncue.engine.embed cimport (
-    Feeder, FeederState, Stepper, cueing_look, cueing_reset, cueing_step, feeder_take,
-)
-from motioncue.engine.retune cimport CueingState, cueing_actuate
+from motioncue.engine.embed cimport Feeder, FeederState, Stepper, feeder_take
+from motioncue.engine.retune cimport CueingState
+from motioncue.engine.tick cimport cueing_actuate, cueing_look, cueing_reset, cueing_step
 
 from motioncue.engine.embedding import bind
 

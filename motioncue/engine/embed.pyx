@@ -10,14 +10,17 @@ from motioncue.core.clock cimport Clock, Time
 from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion, Publication
 from motioncue.core.threads cimport SECOND_SIMULATOR, mc_add, mc_count, mc_exchange, mc_load, mc_store, mc_store_release
-from motioncue.engine.retune cimport Cueing, CueingState, Settings, cueing_actuate
+from motioncue.engine.retune cimport Cueing, CueingState, Settings
+from motioncue.engine.tick cimport cueing_actuate, cueing_follow, cueing_look, cueing_reset
 from motioncue.frames.intake cimport Intake, intake_begin, intake_take
 from motioncue.frames.state cimport IntakeState, refuse
-from motioncue.output.actuation cimport chain_says
+from motioncue.output.actuation cimport reported_state
 from motioncue.safety.supervisor cimport OFFLINE, RUNNING
 from motioncue.wire.checksum cimport Seal
 from motioncue.wire.codec cimport Outgoing, Table, outgoing, outgoing_of
 from motioncue.wire.messages cimport REPLY_BYTES, Reply, reply_write
+
+from itertools import combinations
 
 import numpy as np
 
@@ -163,24 +166,21 @@ cdef class Stepper:
     def __cinit__(
         self, Settings settings not None, motion=None, cue=None, *, actuation=None, ahead=None, tune=None
     ):
-        cdef Actuation[::1] filled
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
         self.cue = checked("cue", cue, "CUE_DTYPE", CUE_DTYPE, True)
-        if np.may_share_memory(self.motion, self.cue):
-            raise ConfigError("cue: found memory of motion, allowed is an array of its own")
+        cdef Actuation[::1] filled
         if actuation is not None:
             self.actuation = filled = checked("actuation", actuation, "ACTUATION_DTYPE", ACTUATION_DTYPE, True)
             self._filled = &filled[0]
-            for name, other in (("motion", self.motion), ("cue", self.cue)):
-                if np.may_share_memory(actuation, other):
-                    raise ConfigError(f"actuation: found memory of {name}, allowed is an array of its own")
         cdef const Motion[::1] seen
         if ahead is not None:
             self.ahead = seen = checked("ahead", ahead, "MOTION_DTYPE", MOTION_DTYPE, False, AHEAD)
             self._seen = &seen[0]
-            for name, other in (("cue", self.cue), ("actuation", self.actuation)):
-                if other is not None and np.may_share_memory(ahead, other):
-                    raise ConfigError(f"ahead: found memory of {name}, allowed is an array of its own")
+        bound = {"motion": self.motion, "cue": self.cue, "actuation": actuation, "ahead": ahead}
+        bound = {name: array for name, array in bound.items() if array is not None}
+        for name, other in combinations(bound, 2):
+            if (name, other) != ("motion", "ahead") and np.may_share_memory(bound[name], bound[other]):
+                raise ConfigError(f"{other}: found memory of {name}, allowed is an array of its own")
         cdef const Motion[::1] source = self.motion
         cdef Cue[::1] target = self.cue
         self._in = &source[0]
@@ -190,8 +190,7 @@ cdef class Stepper:
         self.period_ns = settings.period_ns
         self._tune = tune
         # These views keep the arrays from being resized.
-        bound = (array for array in (self.motion, self.cue, self.actuation, self.ahead) if array is not None)
-        self._alive = tuple(map(memoryview, bound))
+        self._alive = tuple(map(memoryview, bound.values()))
 
     @cython.binding(False)
     def step(self):
@@ -207,7 +206,7 @@ cdef class Stepper:
         cdef uint64_t fpu = mc_flush_denormals()
         if self._seen != NULL:
             cueing_look(self.cueing, self._seen)
-        cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
+        cdef bint taken = cueing_follow(self.cueing, self._in, self._out)
         if self._filled != NULL:        # also after a refusal: actuators that move cannot stop within a tick
             self._filled[0] = cueing_actuate(self.cueing, 0, self._out, self.parked)[0]
         mc_restore_fpu(fpu)
@@ -356,13 +355,13 @@ cdef class Relay:
         self._reply_size = 0
         if size:
             self.take(package, size)
-        if newest.epoch == 0 or not cueing_tick(self._cued, &newest.motion, &self._cue):
+        if newest.epoch == 0 or not cueing_follow(self._cued, &newest.motion, &self._cue):
             return False
         values = <const double*>cueing_actuate(self._cued, 0, &self._cue, self.parked)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             written = outgoing(
-                &packet.encoding, values, self._cue.time, chain_says(self._cued.now.chains[0], state), packet.bytes
+                &packet.encoding, values, self._cue.time, reported_state(self._cued.now.chains[0], state), packet.bytes
             )
             memset(packet.bytes + written, 0, packet.largest - written)
         return True

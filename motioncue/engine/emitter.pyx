@@ -1,7 +1,6 @@
 """The emitting loop: the whole engine's tick, on an absolute grid, without the GIL."""
 
-from libc.math cimport M_PI, fabs, isfinite, rint
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -12,27 +11,18 @@ from motioncue.core.threads cimport (
     RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
-from motioncue.core.records cimport (
-    CHANNELS, CUE_ONLY, MOVING, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
-    tick_write,
-)
-from motioncue.engine.retune cimport (
-    OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
-)
+from motioncue.core.records cimport PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write
+from motioncue.engine.outputs cimport Outputs
+from motioncue.engine.retune cimport Cueing, CueingState, Settings, retune_poll
+from motioncue.engine.tick cimport Envelope, cueing_tick
 from motioncue.frames.intake cimport Intake
-from motioncue.output.actuation cimport chain_at_rest, chain_hurry, chain_says
-from motioncue.output.sinks cimport (
-    OTHERS, PACKET_BYTES, PACKETS, Other, Sink, Sinks, any_lost, encode_all, send_all, take_back,
-)
-from motioncue.safety.limiter cimport at_neutral, lean_cue
+from motioncue.output.actuation cimport chain_at_rest, chain_hurry
+from motioncue.output.sinks cimport any_lost, send_all, take_back
+from motioncue.safety.limiter cimport at_neutral
 from motioncue.safety.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
-    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, STATES, Step, Supervisor, supervise,
+    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, Step, Supervisor, supervise,
 )
-from motioncue.transports.line cimport Line
-from motioncue.transports.sockets cimport packed_address
-from motioncue.wire.checksum cimport Seal
-from motioncue.wire.codec cimport Table, outgoing_of
 
 import numpy as np
 
@@ -52,27 +42,7 @@ ctypedef struct Counts:
     int64_t last
 
 
-cdef inline void blend(double* channels, double weight) noexcept nogil:
-    """Scale every channel towards neutral; a weight of 1 keeps every bit."""
-    cdef int i
-    if weight != 1.0:
-        for i in range(CHANNELS):
-            channels[i] *= weight
-
-
-cdef inline bint finite(const Cue* c) noexcept nogil:
-    """Say whether every channel that moves the platform is finite, and the sum of their magnitudes too."""
-    cdef const double* channels = <const double*>c
-    cdef double total = 0.0
-    cdef int i
-    for i in range(MOVING):
-        total += fabs(channels[i])
-    for i in range(CUE_ONLY, CHANNELS):
-        total += fabs(channels[i])
-    return isfinite(total)
-
-
-cdef class Emitter:
+cdef class Emitter(Outputs):
     """Reads the newest motion, computes the cue and sends the packets, once a tick.
 
     Notes
@@ -88,17 +58,12 @@ cdef class Emitter:
     cdef Cueing _cueing         # owns `_cued`
     cdef CueingState* _cued
     cdef int64_t _number        # number of the settings in force
-    cdef Sinks _sinks
-    cdef list _owned
-    cdef int64_t _period
     cdef int64_t _deadline      # deadline of the next tick; 0 before the first
     cdef int64_t _index         # index of the next tick
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # interpolates between frames
-    cdef Cue _good              # the last finite cue, before the fade
-    cdef Cue _joined            # cue of the last tick, before fade and limits
+    cdef Envelope _envelope     # what it puts around the algorithm
     cdef Tick _tick
-    cdef const Actuation* _actuations[OUTPUTS]
     cdef int _driven            # the first output that moves actuators, or -1
     cdef TickSlot _newest       # slot from the emitter to whoever watches
     cdef Tick _viewed
@@ -138,9 +103,8 @@ cdef class Emitter:
         self._cued = &self._cueing.state
         self._input = &intake.intake.newest
         self._time = clock.calls
-        self._period = settings.period_ns
+        self._period, self._outputs = settings.period_ns, settings.design.outputs
         self.adopt()
-        self._owned = []
         self._driven = next((i for i, chain in enumerate(settings.chains) if "actuator_1" in chain.fills), -1)
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
@@ -148,50 +112,6 @@ cdef class Emitter:
         self._trace_array = np.empty(trace, dtype=TICK_DTYPE)
         self._trace_array.view(np.uint8).fill(0)    # touches every page, so that no tick waits for one
         self._trace = self._trace_array
-
-    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
-        """Send `packet` to `address` at every tick, with the fields of `table` filled in.
-
-        Notes
-        -----
-        A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
-        neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
-        """
-        cdef Sink* sink = &self._sinks.rows[self._sinks.count]
-        if self._sinks.count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
-            raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
-        if not 0 <= output < self._cued.now.outputs:
-            raise IndexError(f"output: found {output}, allowed are 0 to {self._cued.now.outputs - 1}")
-        sink.output = output
-        if isinstance(sock, Line):
-            sink.line = &(<Line>sock).line
-        else:
-            sink.address_size = packed_address(sink.address, address)
-            sink.fd = sock.fileno()
-        sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
-        sink.size = table.size
-        memcpy(sink.packet, <const uint8_t*>packet, table.size)
-        self._owned.append((sock, table, packet, seal_with))
-        self._sinks.count += 1
-
-    def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
-        """Send another packet to the output that was added last, beside those of the motion.
-
-        Notes
-        -----
-        A packet with an interval is sent right behind that of the motion, and dropped if the system refuses it.
-        """
-        cdef Other* other = &self._sinks.others[self._sinks.other_count]
-        cdef bint room = self._sinks.count > 0 and self._sinks.other_count < OTHERS
-        if not room or table.largest > PACKET_BYTES or len(packet) != table.size:
-            raise ValueError(f"others: allowed are {OTHERS} packets of up to {PACKET_BYTES} bytes behind an output")
-        other.sink = self._sinks.count - 1
-        other.every = max(1, <int64_t>rint(every_s * 1e9 / self._period)) if every_s > 0.0 else 0
-        other.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
-        other.size = table.size
-        memcpy(other.packet, <const uint8_t*>packet, table.size)
-        self._owned.append((table, packet, seal_with))
-        self._sinks.other_count += 1
 
     cdef void adopt(self) noexcept nogil:
         """Pass the settings in force to the supervisor and the bridge."""
@@ -224,11 +144,9 @@ cdef class Emitter:
         cdef Supervisor* s = &self._supervisor
         cdef Tick* t = &self._tick
         cdef Step step
-        cdef int said[OUTPUTS]
         cdef int64_t now
-        cdef int i
 
-        cueing_take(self._cued)
+        retune_poll(self._cued)
         if self._number != self._cued.now.number:
             self.adopt_new()
         if publication_read(self._input, &s.input):
@@ -252,14 +170,8 @@ cdef class Emitter:
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
-        self.shape(&step)
-
-        t.cue.time = self._deadline
-        for i in range(self._cued.now.outputs):
-            self._actuations[i] = cueing_actuate(self._cued, i, &t.cue, self.parked())
-            # How each output's packets call the state: its number, or STATES while the platform rises.
-            said[i] = STATES if step.waiting else chain_says(self._cued.now.chains[i], s.state)
-        encode_all(&self._sinks, self._actuations, said, self._index, self._deadline)
+        self.cue(&step)
+        self.encode(self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index)
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
         now = self._deadline if self._replaying else clock.now(clock.memory)
@@ -279,39 +191,20 @@ cdef class Emitter:
             memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))
         self.account(now)
 
-    cdef void shape(self, const Step* step) noexcept nogil:
-        """Fill the tick's cue: algorithm, fade, limits."""
+    cdef void cue(self, const Step* step) noexcept nogil:
+        """Fill the tick's cue."""
         cdef Supervisor* s = &self._supervisor
-        cdef Cue* cue = &self._tick.cue
-        cdef double* channels = <double*>cue
-        if step.begin:
-            cueing_begin(self._cued)                    # from rest, without memory of an earlier drive
-            memset(&self._good, 0, sizeof(Cue))
-            memset(&self._joined, 0, sizeof(Cue))
-        if s.fade.position > 0.0:
-            if s.state == FAULT:
-                cueing_rest(self._cued)
-            else:
-                cueing_run(self._cued, &self._bridge.motion, cue)
-                if finite(cue):
-                    self._good = cue[0]
-                elif not s.faulted:
-                    s.faulted = True
-                    mc_count(&self._counts.not_finite, 1)
-            cue[0] = self._good
-            lean_cue(self._cued.now.limits, channels)  # before the fade: half of pi is no lean, half its lean is 0
-            if step.weight != 1.0 and not step.begin:
-                # Halves of a heading of pi and of -pi differ, so while faded, angles continue where they were.
-                cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
-                cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
-            self._joined = cue[0]
-            blend(channels, step.weight)
-        else:
-            cueing_rest(self._cued)
-            memset(cue, 0, sizeof(Cue))
-            cue.speed = 0.0 * s.motion.speed            # NaN stays NaN
-            cue.engine_speed = 0.0 * s.motion.engine_speed
-        cueing_limit(self._cued, cue)
+        cdef Envelope* e = &self._envelope
+        e.begin = step.begin
+        e.neutral = not s.fade.position > 0.0
+        e.frozen = s.state == FAULT
+        e.broken = False
+        e.weight = step.weight
+        cueing_tick(self._cued, e, &s.motion if e.neutral else &self._bridge.motion, &self._tick.cue)
+        self._tick.cue.time = self._deadline
+        if e.broken and not s.faulted:
+            s.faulted = True
+            mc_count(&self._counts.not_finite, 1)
 
     cdef void watch_lines(self) noexcept nogil:
         """Tell the supervisor whether a line is lost."""
@@ -512,21 +405,6 @@ cdef class Emitter:
     def trace(self):
         """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._trace_array[: mc_load(&self._traced)]
-
-    def outputs(self):
-        """Return each output's packet counters, in the order of `add_output`."""
-        cdef const Sink* sink
-        cdef int i
-        out = []
-        for i in range(self._sinks.count):
-            sink = &self._sinks.rows[i]
-            out.append({
-                "sent": mc_load(&sink.sent),
-                "unheard": mc_load(&sink.unheard),
-                "refused": mc_load(&sink.refused),
-                "error": mc_load(&sink.error),
-            })
-        return out
 
     def counts(self):
         """Return the counters, and the measured rate of the ticks [Hz].

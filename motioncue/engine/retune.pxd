@@ -8,13 +8,13 @@ ends.  So whatever the new algorithm does first hardly counts, and the cue has n
 changed.  An algorithm that eases its own settings goes on alone instead.
 """
 
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t
 
-from motioncue.core.interfaces cimport Algorithm, Calls, step_algorithm
-from motioncue.core.records cimport CHANNELS, Actuation, Cue, Motion
+from motioncue.core.interfaces cimport Algorithm, Calls
+from motioncue.core.records cimport Cue, Motion
 from motioncue.core.threads cimport mc_load
-from motioncue.output.actuation cimport Chain, actuate
-from motioncue.safety.limiter cimport CueLimits, LimitSet, limit_cue, limits_rest
+from motioncue.output.actuation cimport Chain
+from motioncue.safety.limiter cimport CueLimits, LimitSet
 
 
 cdef enum:
@@ -55,53 +55,16 @@ ctypedef struct CueingState:
     int64_t changes         # how often settings have come into force
 
 
-cdef void cueing_open(CueingState* c) noexcept nogil
-cdef void cueing_beside(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil
-cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil
-cdef void cueing_alone(CueingState* c) noexcept nogil
+cdef void retune_begin(CueingState* c) noexcept nogil
+cdef void crossfade(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil
+cdef void retune_commit(CueingState* c, const Cue* cue) noexcept nogil
+cdef void retune_finish(CueingState* c) noexcept nogil
 
 
-cdef inline void cueing_take(CueingState* c) noexcept nogil:
+cdef inline void retune_poll(CueingState* c) noexcept nogil:
     """Begin a tick: take the settings in the mailbox, if any, unless a change is under way."""
     if mc_load(&c.mail) != 0 and c.overlap == 0 and c.position >= 1.0:
-        cueing_open(c)
-
-
-cdef inline void cueing_run(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Fill `cue` with the algorithm's cue for this motion, in a fade with a share of that of before."""
-    step_algorithm(&c.now.algorithm, c.now.coeffs, motion, cue)
-    if c.busy:
-        cueing_beside(c, motion, cue)
-
-
-cdef inline void cueing_rest(CueingState* c) noexcept nogil:
-    """Do a tick in which the algorithm does not run, so that there is nothing to fade."""
-    if c.busy:
-        cueing_alone(c)
-
-
-cdef inline void cueing_limit(CueingState* c, Cue* cue) noexcept nogil:
-    """End a tick: limit the cue."""
-    limit_cue(c.now.limits, <double*>cue)
-    if c.busy:
-        cueing_sent(c, cue)
-
-
-cdef inline const Actuation* cueing_actuate(
-    CueingState* c, int output, const Cue* cue, bint parked=False
-) noexcept nogil:
-    """Do a tick's last step: fill and return the actuation of an output, from which its packets are encoded."""
-    actuate(c.now.chains[output], cue, c.now.algorithm.attitude, parked)
-    return &c.now.chains[output].actuation
-
-
-cdef inline void cueing_begin(CueingState* c) noexcept nogil:
-    """Start the algorithm from rest, and end any fade."""
-    c.now.algorithm.reset(c.now.algorithm.state)
-    if c.overlap:
-        c.next.algorithm.reset(c.next.algorithm.state)
-        c.overlap = 1
-    cueing_rest(c)
+        retune_begin(c)
 
 
 cdef class Settings:

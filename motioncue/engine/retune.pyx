@@ -18,8 +18,8 @@ __all__ = ["Cueing", "Settings"]
 cdef int64_t NOT_POSTED = 0x7FFFFFFFFFFFFFFF
 
 
-cdef void cueing_open(CueingState* c) noexcept nogil:
-    """Take the settings in the mailbox; from this tick on their algorithm runs beside the current one."""
+cdef void retune_begin(CueingState* c) noexcept nogil:
+    """Begin a change: take the settings in the mailbox; from this tick on their algorithm runs beside the current one."""
     cdef const Design* mail = <const Design*><uintptr_t>mc_exchange(&c.mail, 0)
     cdef Calls* now = &c.now.algorithm
     cdef Calls* next = &c.next.algorithm
@@ -41,11 +41,11 @@ cdef void cueing_open(CueingState* c) noexcept nogil:
         c.now.coeffs = c.next.coeffs
 
 
-cdef void cueing_beside(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Step the other algorithm too: in the overlap, to see whether it differs; in a fade, to add its share to the cue."""
+cdef void crossfade(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Fade from one algorithm to another, stepping both: in the overlap, to see whether it differs; in a fade, to add its share to the cue."""
     cdef const Design* other = &c.next if c.overlap else &c.before
     cdef double* channels = <double*>cue
-    cdef Cue beside
+    cdef Cue second
     cdef double apart, share
     cdef int i
     if c.overlap:
@@ -53,10 +53,10 @@ cdef void cueing_beside(CueingState* c, const Motion* motion, Cue* cue) noexcept
             return
     elif c.position >= 1.0:
         return
-    step_algorithm(&other.algorithm, other.coeffs, motion, &beside)
+    step_algorithm(&other.algorithm, other.coeffs, motion, &second)
     if c.overlap:
         for i in range(CHANNELS):       # an absent channel is NaN and has no difference
-            apart = (<double*>&beside)[i] - channels[i]
+            apart = (<double*>&second)[i] - channels[i]
             c.same = c.same and (apart == 0.0 or apart != apart)
         return
     c.position += c.pace
@@ -65,7 +65,7 @@ cdef void cueing_beside(CueingState* c, const Motion* motion, Cue* cue) noexcept
         return
     share = 1.0 - smooth(c.position)
     for i in range(CHANNELS):
-        apart = (<double*>&beside)[i] - channels[i]
+        apart = (<double*>&second)[i] - channels[i]
         if i == ROLL or i == YAW:       # the short way round at first, and then without a jump to the other way
             c.apart[i == YAW] += remainder(apart - c.apart[i == YAW], 2.0 * M_PI)
             apart = c.apart[i == YAW]
@@ -81,24 +81,24 @@ cdef void end_fade(CueingState* c) noexcept nogil:
     mc_store_release(&c.oldest, c.now.number)
 
 
-cdef void cueing_alone(CueingState* c) noexcept nogil:
-    """End a fade, and let coefficients be the algorithms' own."""
+cdef void retune_finish(CueingState* c) noexcept nogil:
+    """Finish any fade at once, and let coefficients be the algorithms' own."""
     if c.position < 1.0:
         end_fade(c)
     c.same = True
-    settle(&c.now)
+    finish_easing(&c.now)
     if c.overlap:
-        settle(&c.next)
+        finish_easing(&c.next)
 
 
-cdef void settle(Design* d) noexcept nogil:
+cdef void finish_easing(Design* d) noexcept nogil:
     """Let coefficients be the algorithm's own."""
     if d.coeffs != d.algorithm.coeffs:
         d.coeffs = d.algorithm.settle(&d.algorithm, True)
 
 
-cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
-    """Keep the cue sent in a tick of the overlap; after the last one the new settings are in force, and fade in."""
+cdef void retune_commit(CueingState* c, const Cue* cue) noexcept nogil:
+    """Commit to the new settings after the last tick of the overlap, from the cues sent in it; then they fade in."""
     cdef int i
     if c.overlap:
         c.sent[c.overlap - 1] = cue[0]

@@ -12,6 +12,7 @@ from motioncue.safety.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, ST
 
 cdef enum:
     STAGES = 4
+    RISING = STATES     # what packets call the state while actuators rise, beside the supervisor's states
 
 
 ctypedef struct Chain:
@@ -55,14 +56,14 @@ cdef inline void chain_hurry(Chain* c, double pace) noexcept nogil:
             c.stages[i].hurry(c.stages[i].state, pace)
 
 
-cdef inline int chain_says(const Chain* c, int state) noexcept nogil:
-    """Return the state that packets say: STATES while actuators rise to follow the cue, PARKING while they sink."""
+cdef inline int reported_state(const Chain* c, int state) noexcept nogil:
+    """Return the state that packets report: RISING while actuators rise to follow the cue, PARKING while they sink."""
     cdef int i
     if state == OFFLINE and not chain_at_rest(c):
         return PARKING
     for i in range(c.count):
         if (state == RUNNING or state == ENGAGING) and c.stages[i].rises != NULL and c.stages[i].rises(c.stages[i].state):
-            return STATES
+            return RISING
     return state
 
 

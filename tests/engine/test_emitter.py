@@ -254,6 +254,17 @@ def test_the_washout_starts_from_rest_when_it_engages_after_a_complete_fade(sett
         assert_blended(trace[start:end], motioncue.cue(settings, trace["motion"][start:end]))
 
 
+def test_a_car_on_its_roof_fades_in_by_its_lean():
+    """A bounded roll is sent as the lean of its sine: half of a lean of 0.2 rad is 0.1 rad, not half of pi - 0.2."""
+    half = 0.5 * (math.pi - 0.2)
+    about_forward = (0.0, 0.0, math.sin(half), math.cos(half))
+    trace = Rig(motioncue.load_profile("ccd-dk"), orientation=about_forward).frames_for(2.0).trace
+    faded = (trace["weight"] > 0.0) & (trace["weight"] < 1.0)
+    assert faded.sum() > 300
+    assert np.abs(trace["motion"]["roll"][faded]).min() > 2.9
+    np.testing.assert_allclose(np.abs(trace["cue"]["roll"]), 0.2 * trace["weight"], atol=1e-6)
+
+
 @pytest.mark.parametrize("gap", [0.12, 0.3, 0.6, 0.9, 1.0])
 def test_an_interruption_that_does_not_reach_neutral_keeps_the_state_of_the_washout(gap):
     rig = Rig(WASHOUT).frames_for(1.5).silence_for(gap).frames_for(2.0)

@@ -13,6 +13,7 @@ from trouble_helpers import BOUNDED, MOVERS, Bench, broken, driven
 
 import motioncue
 from motioncue import ConfigError, cueing
+from motioncue.engine.embed import Stepper
 from motioncue.engine.retune import Settings
 from motioncue.frames.settings import Watch
 from motioncue.safety.supervisor import State
@@ -271,6 +272,28 @@ def test_a_channel_left_unwritten_is_neutral(probe):
     probe.Sparse().process(np.zeros(4, motioncue.MOTION_DTYPE), offline)
     for sent in (rig.emitter.trace["cue"][-100:], offline):
         assert [name for name in MOVERS if name != "surge" and sent[name].any()] == []
+
+
+@pytest.mark.parametrize("channel", ["roll", "yaw"])
+def test_an_angle_that_crosses_half_a_turn_during_the_fade_goes_on_and_is_sent_within_half_a_turn(probe, channel):
+    motion = np.zeros(round(FADE_S / DT) + 10, motioncue.MOTION_DTYPE)
+    turned = 3.0 + 2.0 * DT * np.arange(len(motion))  # what it fades from; 0 is what it fades to
+    motion[channel] = np.remainder(turned + math.pi, 2 * math.pi) - math.pi
+    direct, sparse = (
+        Settings(each, period_ns=3_000_030, fade_s=FADE_S)
+        for each in (cueing.design(motioncue.load_profile("ccd-dk").cueing, 1 / DT), probe.Sparse())
+    )
+    stepper = Stepper(direct, tune=lambda change, post: post(change))
+    stepper.retune(sparse)
+    sent = np.zeros(len(motion))
+    for i in range(len(motion)):
+        stepper.motion[0] = motion[i]
+        assert stepper.step()
+        sent[i] = stepper.cue[channel][0]
+    x = np.clip((np.arange(len(motion)) - OVERLAP + 1) * DT / FADE_S, 0.0, 1.0)
+    faded = turned * (1.0 - x**3 * (10 - 15 * x + 6 * x**2))
+    assert faded.max() > math.pi
+    np.testing.assert_allclose(sent, np.remainder(faded + math.pi, 2 * math.pi) - math.pi, atol=1e-9)
 
 
 # ---- the supervisor's and the receiver's -----------------------------------------------------------------------------

@@ -245,6 +245,21 @@ def test_a_tilt_whose_gain_is_turned_round_keeps_its_largest_rate_but_for_the_fa
     assert np.abs(rates[faded:]).max() == pytest.approx(limit, rel=1e-3)
 
 
+@pytest.mark.parametrize("algorithm", ["classical", "optimal"])
+def test_a_reset_while_a_tilt_catches_up_begins_with_the_settings_as_they_are(algorithm):
+    """From rest nothing lags behind, so nothing is eased: what follows is what the settings give alone."""
+    before, change = profile(algorithm, "cueing.tilt.rate_limit_deg_s=3"), {"cueing.sway.gain": -1.0}
+    motion = motion_of(2500, sway=4.0 * smooth(PERIOD_S * np.arange(2500)))
+    stepper = motioncue.bind(before)
+    steps(stepper, motion)
+    stepper.retune(change)
+    steps(stepper, motion[:200])
+    stepper.reset()
+    pull = motion_of(1000, sway=np.full(1000, 4.0))
+    alone = motioncue.cue(overridden(before, change), pull)
+    assert steps(stepper, pull).tobytes() == alone.tobytes()
+
+
 # ---- one after the other ---------------------------------------------------------------------------------------------
 
 

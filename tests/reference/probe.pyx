@@ -12,8 +12,8 @@ from motioncue.core.threads cimport (
 )
 from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vector
-from motioncue.engine.retune cimport cueing_actuate
-from motioncue.engine.embed cimport Stepper, cueing_tick
+from motioncue.engine.embed cimport Stepper
+from motioncue.engine.tick cimport cueing_actuate, cueing_follow
 from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
 from motioncue.frames.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
 from motioncue.frames.stages cimport Stages, derive, derives_rates
@@ -391,7 +391,7 @@ def actuated(Stepper stepper not None, const Cue[::1] cues not None, Actuation[:
     cdef Cue cue
     memset(&motion, 0, sizeof(Motion))
     for i in range(cues.shape[0]):
-        cueing_tick(stepper.cueing, &motion, &cue)
+        cueing_follow(stepper.cueing, &motion, &cue)
         out[i] = cueing_actuate(stepper.cueing, 0, &cues[i], parked)[0]
 
 

@@ -1,0 +1,159 @@
+"""The one tick: newer settings are polled, the algorithm runs, its cue fades and is limited, an output's stages follow.
+
+The emitter, a bound stepper, a relay and ``motioncue.h`` all call these functions.  `Batch` does the same steps in the
+same order for many rigs in lanes; offline, `Algorithm.process`, `CueLimits.process` and `OutputChain.process` do each
+step for all ticks, bit for bit the same.
+"""
+
+from libc.math cimport M_PI, fabs, isfinite, rint
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu, step_algorithm
+from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion
+from motioncue.engine.retune cimport CueingState, crossfade, retune_commit, retune_finish, retune_poll
+from motioncue.output.actuation cimport actuate, chain_reset
+from motioncue.safety.limiter cimport lean_cue, limit_cue, limits_rest
+
+
+ctypedef struct Envelope:       # what an engine puts around an algorithm
+    bint begin              # the algorithm starts from rest at this tick
+    bint neutral            # the fade is at neutral: nothing is cued
+    bint frozen             # the algorithm does not run: the last finite cue goes on
+    bint broken             # set by a tick: the algorithm's cue was NaN or infinite
+    double weight           # share of the cue that is sent, 0 to 1
+    Cue good                # the last finite cue, before the fade
+    Cue unfaded             # cue of the last tick, before fade and limits
+
+
+cdef inline bint possible(const Motion* m) noexcept nogil:
+    """Say whether no channel is NaN or far beyond any vehicle, so that no algorithm gets infinite."""
+    return (
+        m.surge * m.surge + m.sway * m.sway + m.heave * m.heave + m.roll * m.roll + m.pitch * m.pitch + m.yaw * m.yaw
+        + m.roll_rate * m.roll_rate + m.pitch_rate * m.pitch_rate + m.yaw_rate * m.yaw_rate
+    ) <= 1e12       # false for NaN
+
+
+cdef inline bint finite(const Cue* c) noexcept nogil:
+    """Say whether every channel that moves the platform is finite, and the sum of their magnitudes too."""
+    cdef const double* channels = <const double*>c
+    cdef double total = 0.0
+    cdef int i
+    for i in range(MOVING):
+        total += fabs(channels[i])
+    for i in range(CUE_ONLY, CHANNELS):
+        total += fabs(channels[i])
+    return isfinite(total)
+
+
+cdef inline void run_algorithm(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Fill `cue` with the algorithm's cue for this motion, in a fade with a share of that of before."""
+    step_algorithm(&c.now.algorithm, c.now.coeffs, motion, cue)
+    if c.busy:
+        crossfade(c, motion, cue)
+
+
+cdef inline void rest_algorithm(CueingState* c) noexcept nogil:
+    """Do a tick in which the algorithm does not run, so that there is nothing to fade."""
+    if c.busy:
+        retune_finish(c)
+
+
+cdef inline void begin_algorithm(CueingState* c) noexcept nogil:
+    """Start the algorithm from rest, and end any fade."""
+    c.now.algorithm.reset(c.now.algorithm.state)
+    if c.overlap:
+        c.next.algorithm.reset(c.next.algorithm.state)
+        c.overlap = 1
+    rest_algorithm(c)
+
+
+cdef inline void run_in_envelope(CueingState* c, Envelope* e, const Motion* motion, Cue* cue) noexcept nogil:
+    """Fill `cue` as `run_algorithm` does, faded by the weight, with the last finite cue where there is no better one."""
+    cdef double* channels = <double*>cue
+    cdef int i
+    if e.begin:             # from rest, without memory of an earlier drive
+        begin_algorithm(c)
+        memset(&e.good, 0, sizeof(Cue))
+        memset(&e.unfaded, 0, sizeof(Cue))
+    if e.neutral:
+        rest_algorithm(c)
+        memset(cue, 0, sizeof(Cue))
+        cue.speed = 0.0 * motion.speed              # NaN stays NaN
+        cue.engine_speed = 0.0 * motion.engine_speed
+        return
+    if e.frozen:
+        rest_algorithm(c)
+    else:
+        run_algorithm(c, motion, cue)
+        if finite(cue):
+            e.good = cue[0]
+        else:
+            e.broken = True
+    cue[0] = e.good
+    lean_cue(c.now.limits, channels)    # before the fade: half of pi is no lean, half its lean is 0
+    if e.weight != 1.0 and not e.begin:
+        # Halves of a heading of pi and of -pi differ, so while faded, angles continue where they were.
+        cue.roll -= 2.0 * M_PI * rint((cue.roll - e.unfaded.roll) / (2.0 * M_PI))
+        cue.yaw -= 2.0 * M_PI * rint((cue.yaw - e.unfaded.yaw) / (2.0 * M_PI))
+    e.unfaded = cue[0]
+    if e.weight != 1.0:     # a weight of 1 keeps every bit
+        for i in range(CHANNELS):
+            channels[i] *= e.weight
+
+
+cdef inline void cueing_tick(CueingState* c, Envelope* e, const Motion* motion, Cue* cue) noexcept nogil:
+    """Do the tick behind `retune_poll`: fill `cue` but for its time; without an envelope (NULL) at full weight."""
+    if e == NULL:
+        run_algorithm(c, motion, cue)
+    else:
+        run_in_envelope(c, e, motion, cue)
+    limit_cue(c.now.limits, <double*>cue)
+    if c.busy:
+        retune_commit(c, cue)
+
+
+cdef inline const Actuation* cueing_actuate(
+    CueingState* c, int output, const Cue* cue, bint parked=False
+) noexcept nogil:
+    """Do a tick's last step: fill and return the actuation of an output, from which its packets are encoded."""
+    actuate(c.now.chains[output], cue, c.now.algorithm.attitude, parked)
+    return &c.now.chains[output].actuation
+
+
+cdef inline bint cueing_follow(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Do one tick on a thread that flushes denormals; return False, and change nothing, if the motion is refused."""
+    if not possible(motion):
+        return False
+    retune_poll(c)
+    cueing_tick(c, NULL, motion, cue)
+    cue.time = motion.time
+    return True
+
+
+cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Do one tick on any thread; return False, and change nothing, if the motion is refused."""
+    cdef uint64_t fpu = mc_flush_denormals()
+    cdef bint taken = cueing_follow(c, motion, cue)
+    mc_restore_fpu(fpu)
+    return taken
+
+
+cdef inline void cueing_look(CueingState* c, const Motion* ahead) noexcept nogil:
+    """Tell the algorithm what the car will do, AHEAD rows, for the next tick; one that does not plan takes no notice."""
+    if c.now.algorithm.look != NULL:
+        c.now.algorithm.look(c.now.algorithm.state, c.now.coeffs, ahead)
+    if c.overlap and c.next.algorithm.state != c.now.algorithm.state and c.next.algorithm.look != NULL:
+        c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead)
+    if c.position < 1.0 and c.before.algorithm.look != NULL:
+        c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead)
+
+
+cdef inline void cueing_reset(CueingState* c) noexcept nogil:
+    """Start from rest, with the limits and all stages at neutral (actuators where they are parked, if they are), at the
+    next step."""
+    cdef int i
+    begin_algorithm(c)
+    limits_rest(c.now.limits)
+    for i in range(c.now.outputs):
+        chain_reset(c.now.chains[i])

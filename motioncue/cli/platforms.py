@@ -54,7 +54,13 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
     if as_json:
         found = _fit(name, profile, platform)
         actuators = {
-            each: dict(zip(("min", "max", "speed", "acceleration"), bounds, strict=True), neutral=at)
+            each: {
+                "min": bounds.low,
+                "max": bounds.high,
+                "speed": bounds.speed,
+                "acceleration": bounds.acceleration,
+                "neutral": at,
+            }
             for each, bounds, at in zip(platform.names, platform.bounds, platform.neutral, strict=True)
         }
         about = {"name": name, "source": platform.table.source, "ranges": platform.ranges}

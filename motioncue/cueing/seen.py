@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from motioncue.platforms.kinematics import Kinematics
+from motioncue.platforms.settings import ActuatorBounds
 
 __all__ = ["Platform"]
 
@@ -16,8 +17,8 @@ class Platform(Protocol):
         """Its kinematics."""
 
     @property
-    def bounds(self) -> Sequence[tuple[float, float, float, float]]:
-        """Of each actuator: lowest and highest position, speed [per s], acceleration [per s^2]; m or rad."""
+    def bounds(self) -> Sequence[ActuatorBounds]:
+        """Those of each actuator."""
 
     @property
     def neutral(self) -> Sequence[float]:

@@ -19,7 +19,7 @@ from motioncue.errors import ConfigError
 from motioncue.output import packet as custom
 from motioncue.platforms import build as platforms
 from motioncue.platforms.build import CHANNELS
-from motioncue.platforms.settings import Platform
+from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.profile import Limits, Profile
 
 __all__ = ["CHANNELS_KEPT", "DRIVES", "Fit", "fit", "gains_for", "unlimited"]
@@ -155,7 +155,7 @@ class _Reach:
         assert profile.platform is not None
         self.platform = profile.platform
         self._built = platforms.build(profile.platform)
-        self._low, self._high, *_ = np.array(self._built.bounds).T
+        self._bounds = ActuatorBounds(*np.array(self._built.bounds).T)
         self.ranges = platforms.ranges(self._built)
         held = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0]).max(axis=0) > 1e-9
         self.idle = tuple(channel for channel, moved in zip(CHANNELS, held, strict=True) if not moved)
@@ -163,13 +163,13 @@ class _Reach:
     def beyond(self, poses: Array) -> float:
         """Return the share of poses that are out of reach."""
         at = self._built.kinematics.inverse(poses, held=True)
-        return float(1.0 - ((self._low <= at) & (at <= self._high)).all(axis=1).mean())
+        return float(1.0 - ((self._bounds.low <= at) & (at <= self._bounds.high)).all(axis=1).mean())
 
     def room(self) -> dict[str, Room]:
         """Return what the platform has along each channel of the pose alone."""
         slopes = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0])
         with np.errstate(divide="ignore"):
-            speeds = np.min(np.array(self._built.bounds)[:, 2, None] / slopes, axis=0)
+            speeds = np.min(self._bounds.speed[:, None] / slopes, axis=0)
         return {
             channel: Room(
                 0.0 if channel in self.idle else min((abs(end) for end in ends if end is not None), default=math.inf),

@@ -105,13 +105,14 @@ def _leaving(
     brake = 0.0  # after limits that still follow: a pose out of reach moves no faster than the actuators
     if platform is not None:
         built = platforms.build(platform)
-        for name, neutral, parked, (low, high, speed, acceleration) in zip(
+        for name, neutral, parked, each in zip(
             built.names, built.neutral, platforms.parked_of(platform, built), built.bounds, strict=True
         ):
-            farthest = max(high - neutral, neutral - low)
-            legs[f"platform: {name}"] = MARGIN * (_least_s(farthest, speed, acceleration) + speed / acceleration)
-            sinks[f"platform: {name}"] = MARGIN * _least_s(abs(neutral - parked), speed, acceleration)
-            brake = max(brake, MARGIN * speed / acceleration)
+            farthest = max(each.high - neutral, neutral - each.low)
+            stop_s = each.speed / each.acceleration
+            legs[f"platform: {name}"] = MARGIN * (_least_s(farthest, each.speed, each.acceleration) + stop_s)
+            sinks[f"platform: {name}"] = MARGIN * _least_s(abs(neutral - parked), each.speed, each.acceleration)
+            brake = max(brake, MARGIN * stop_s)
         rise_s = platform.rise_s
         settle += FORGOTTEN * (platform.lag_s or 0.0)
     limited, leg, sink = (max(each.values(), default=0.0) for each in (cue, legs, sinks))

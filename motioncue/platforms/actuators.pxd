@@ -11,38 +11,38 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
     enum:
         PARTS "MC_PARTS"
         MOST "MC_MOST_ACTUATORS"
-    ctypedef struct Bounds "mc_Bounds":
+    ctypedef struct ActuatorBounds "mc_ActuatorBounds":
         double low              # lowest position
         double high
         double speed            # [unit per tick]
         double acceleration     # [unit per tick^2]
-    ctypedef struct Held "mc_Held":
+    ctypedef struct ActuatorMotion "mc_ActuatorMotion":
         double position         # as sent at the tick before
         double speed
         double target           # wanted position of the tick before
-    bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
-    bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
-    ctypedef struct Yield "mc_Yield":
+    bint limit_actuators "mc_limit_actuators"(const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* wanted, int64_t* acted)
+    bint within "mc_within"(const Geometry* p, const ActuatorBounds* bounds, const double* pose, double* positions)
+    ctypedef struct PoseReduction "mc_PoseReduction":
         double* pose            # wanted pose, as of the newest tick in which it was a number
-        bint giving             # whether any part of it gives way
+        bint active             # whether any part of it gives way
         double* at              # pose of the tick before
         double* positions       # and its positions
         int slowed              # the actuator whose speed shortened the newest tick's step; -1: none did
     double LAG_S "MC_LAG_S"
     bint reach "mc_reach"(
-        const Geometry* p, const Bounds* bounds, const int* order, double pace, Yield* given,
+        const Geometry* p, const ActuatorBounds* bounds, const int* order, double pace, PoseReduction* reduction,
         const double* wanted, double* positions
     )
     void reach_anew "mc_reach_anew"(
-        const Geometry* p, const Bounds* before, const Bounds* bounds, Yield* given, double* positions
+        const Geometry* p, const ActuatorBounds* before, const ActuatorBounds* bounds, PoseReduction* reduction, double* positions
     )
 
 
-cdef extern from "motioncue/platforms/narrow.h" nogil:
-    void widen "mc_widen"(const Bounds* goal, Bounds* bounds, int n)
-    int narrow "mc_narrow"(const Bounds* goal, Bounds* bounds, const Held* held, int n, bint range)
-    bint narrowed "mc_narrowed"(const Bounds* goal, const Bounds* bounds, int n)
-    void stop "mc_stop"(const Bounds* bounds, Held* held, int n, double* positions)
+cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
+    void relax_bounds "mc_relax_bounds"(const ActuatorBounds* goal, ActuatorBounds* bounds, int n)
+    int tighten_bounds "mc_tighten_bounds"(const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* held, int n, bint range)
+    bint bounds_reached "mc_bounds_reached"(const ActuatorBounds* goal, const ActuatorBounds* bounds, int n)
+    void stop_actuators "mc_stop_actuators"(const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* positions)
 
 
 cdef extern from "motioncue/platforms/lead.h" nogil:
@@ -54,15 +54,15 @@ cdef extern from "motioncue/platforms/lead.h" nogil:
     ctypedef struct LeadState "mc_LeadState":
         pass
     Lead lead_for "mc_lead_for"(double lag, double damping, double dt)
-    void lead "mc_lead"(const Lead* c, LeadState* s, const Bounds* bounds, int n, double* positions)
+    void lead "mc_lead"(const Lead* c, LeadState* s, const ActuatorBounds* bounds, int n, double* positions)
     void lead_as_before "mc_lead_as_before"(
         const Lead* c, const Lead* before, const LeadState* s, int n, double* positions
     )
 
 
-ctypedef struct Drives:         # the coefficients
+ctypedef struct ActuatorParams:         # the coefficients
     Geometry geometry
-    Bounds bounds[12]
+    ActuatorBounds bounds[12]
     int order[4]                # parts of a pose, in the order in which they give way
     double neutral[12]          # positions at neutral
     double parked[12]           # positions where the platform is parked
@@ -76,8 +76,8 @@ ctypedef struct Drives:         # the coefficients
 
 ctypedef struct Easing:         # the way from other coefficients to those in force
     bint on
-    Bounds bounds[12]       # those that hold meanwhile
-    Bounds former[12]       # those that were in force when they changed, where they are wider
+    ActuatorBounds bounds[12]       # those that hold meanwhile
+    ActuatorBounds former[12]       # those that were in force when they changed, where they are wider
     double lag              # that was led when they changed [s], its damping, and its weight
     double damping
     double weight
@@ -86,13 +86,13 @@ ctypedef struct Easing:         # the way from other coefficients to those in fo
     Vanishing joins[12]     # remaining difference that is added to the wanted positions
 
 
-ctypedef struct Driven:         # the state
+ctypedef struct ActuatorState:         # the state
     bint begun                  # whether there has been a tick
     bint parked                 # whether the newest tick was to rest
     Fade raised                 # the way up: 0 parked, 1 at the cue
     LeadState lead
-    Held held[12]
-    Yield given                 # parts of the pose that give way
+    ActuatorMotion held[12]
+    PoseReduction reduction                 # parts of the pose that give way
     Easing easing
     int64_t ticks
     int64_t unreached           # ticks whose pose was out of reach
@@ -100,6 +100,6 @@ ctypedef struct Driven:         # the state
 
 
 cdef class Actuators(Stage):
-    cdef Drives drives
-    cdef Driven driven
+    cdef ActuatorParams params
+    cdef ActuatorState state
     cdef readonly tuple names

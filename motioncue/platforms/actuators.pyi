@@ -5,6 +5,7 @@ from typing_extensions import disjoint_base
 
 from motioncue.core.interfaces import Stage
 from motioncue.platforms.kinematics import Kinematics
+from motioncue.platforms.settings import ActuatorBounds
 
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
 
@@ -16,7 +17,7 @@ class Actuators(Stage):
         cls,
         kinematics: Kinematics,
         names: Sequence[str],
-        bounds: Sequence[tuple[float, float, float, float]],
+        bounds: Sequence[ActuatorBounds],
         parked: Sequence[float],
         rise_s: float,
         gives_way: Sequence[str],

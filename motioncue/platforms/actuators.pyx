@@ -22,7 +22,7 @@ PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 cdef double PLANNED_S = 2.0     # in which a plan comes within narrower bounds [s]
 
 
-cdef inline void rise(const Drives* d, double up, double* positions) noexcept nogil:
+cdef inline void rise(const ActuatorParams* d, double up, double* positions) noexcept nogil:
     """Replace the positions by those `up` of the way from where the platform is parked."""
     cdef int i
     if up < 1.0:
@@ -30,7 +30,7 @@ cdef inline void rise(const Drives* d, double up, double* positions) noexcept no
             positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
 
 
-cdef void begin(const Drives* d, Driven* s, bint parked) noexcept nogil:
+cdef void begin(const ActuatorParams* d, ActuatorState* s, bint parked) noexcept nogil:
     """Start at rest: where the platform is parked, or at neutral."""
     cdef int i
     s.begun = True
@@ -39,7 +39,7 @@ cdef void begin(const Drives* d, Driven* s, bint parked) noexcept nogil:
     s.easing.position = 1.0
     memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
     for i in range(d.geometry.count):
-        s.given.positions[i] = d.neutral[i]
+        s.reduction.positions[i] = d.neutral[i]
         s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
 
 
@@ -48,7 +48,7 @@ cdef double share_left(const Easing* e) noexcept nogil:
     return 1.0 - smooth(e.position) if e.on and e.position < 1.0 else 0.0
 
 
-cdef void in_force(const Drives* d, const Easing* e, Bounds* bounds) noexcept nogil:
+cdef void in_force(const ActuatorParams* d, const Easing* e, ActuatorBounds* bounds) noexcept nogil:
     """Fill in the bounds that positions are asked within: narrower ones take hold along the fade.
 
     A narrower range does so only for a cue that comes within it by itself, so that both go together; for any other cue
@@ -64,7 +64,7 @@ cdef void in_force(const Drives* d, const Easing* e, Bounds* bounds) noexcept no
         bounds[i].acceleration += left * (e.former[i].acceleration - bounds[i].acceleration)
 
 
-cdef Lead led(const Drives* d, const Easing* e, double* weight) noexcept nogil:
+cdef Lead led(const ActuatorParams* d, const Easing* e, double* weight) noexcept nogil:
     """Return the lead in force, and its weight: another lag takes hold along the fade, and one from or to none by weight."""
     cdef double left = share_left(e)
     cdef double whole = 1.0 if d.lead.order else 0.0
@@ -81,8 +81,8 @@ cdef Lead led(const Drives* d, const Easing* e, double* weight) noexcept nogil:
 cdef void actuators_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
-    cdef const Drives* d = <const Drives*>coeffs
-    cdef Driven* s = <Driven*>state
+    cdef const ActuatorParams* d = <const ActuatorParams*>coeffs
+    cdef ActuatorState* s = <ActuatorState*>state
     cdef double* positions = actuation.actuators
     cdef double pose[6]
     if not s.begun:
@@ -98,18 +98,18 @@ cdef void actuators_step(
     if s.easing.on:
         step_easing(d, s, pose, positions)
         return
-    if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
+    if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.reduction, pose, positions):
         s.unreached += 1
     rise(d, fade_step(&s.raised, not parked), positions)
     lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
-    if not keep(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.given.slowed >= 0:
-        s.acted[s.given.slowed] += 1
+    if not limit_actuators(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
+        s.acted[s.reduction.slowed] += 1
 
 
-cdef void step_easing(const Drives* d, Driven* s, const double* pose, double* positions) noexcept nogil:
+cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* pose, double* positions) noexcept nogil:
     """Do a tick while other bounds, or another lag, take hold."""
     cdef Easing* e = &s.easing
-    cdef Bounds bounds[12]
+    cdef ActuatorBounds bounds[12]
     cdef Lead leading
     cdef double weight
     cdef int n = d.geometry.count
@@ -118,7 +118,7 @@ cdef void step_easing(const Drives* d, Driven* s, const double* pose, double* po
         e.position += e.pace
     in_force(d, e, bounds)
     leading = led(d, e, &weight)
-    if not reach(&d.geometry, bounds, d.order, d.yielding, &s.given, pose, positions):
+    if not reach(&d.geometry, bounds, d.order, d.yielding, &s.reduction, pose, positions):
         s.unreached += 1
     rise(d, fade_step(&s.raised, not s.parked), positions)
     lead(&leading, &s.lead, bounds, n, positions)
@@ -126,33 +126,33 @@ cdef void step_easing(const Drives* d, Driven* s, const double* pose, double* po
         if e.position < 1.0:
             positions[i] += left_at(&e.joins[i], e.position)
         e.bounds[i].speed = bounds[i].speed
-    over = narrow(bounds, e.bounds, s.held, n, e.position >= 1.0)
+    over = tighten_bounds(bounds, e.bounds, s.held, n, e.position >= 1.0)
     if over >= 0:
-        stop(e.bounds, s.held, n, positions)
+        stop_actuators(e.bounds, s.held, n, positions)
         s.acted[over] += 1
         return
-    if not keep(e.bounds, s.held, n, positions, s.acted) and s.given.slowed >= 0:
-        s.acted[s.given.slowed] += 1
-    e.on = e.position < 1.0 or not narrowed(d.bounds, e.bounds, n)
+    if not limit_actuators(e.bounds, s.held, n, positions, s.acted) and s.reduction.slowed >= 0:
+        s.acted[s.reduction.slowed] += 1
+    e.on = e.position < 1.0 or not bounds_reached(d.bounds, e.bounds, n)
 
 
 cdef void actuators_continue(
     void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
 ) noexcept nogil:
     """Continue the motion; the difference to the positions that are wanted from now on vanishes along a fade."""
-    cdef const Drives* d = <const Drives*>coeffs
-    cdef const Drives* before = <const Drives*>before_coeffs
-    cdef Driven* s = <Driven*>state
+    cdef const ActuatorParams* d = <const ActuatorParams*>coeffs
+    cdef const ActuatorParams* before = <const ActuatorParams*>before_coeffs
+    cdef ActuatorState* s = <ActuatorState*>state
     cdef Easing* e = &s.easing
-    cdef Bounds asked[12]
+    cdef ActuatorBounds asked[12]
     cdef Lead leading, led_before
     cdef double positions[12]
     cdef double value, slope, bend, scale
     cdef bint going, joined, glides
     cdef double position, weight
     cdef int i
-    s[0] = (<const Driven*>before_state)[0]
-    if not s.begun or memcmp(d, before_coeffs, sizeof(Drives)) == 0:
+    s[0] = (<const ActuatorState*>before_state)[0]
+    if not s.begun or memcmp(d, before_coeffs, sizeof(ActuatorParams)) == 0:
         return
     in_force(before, e, asked)
     led_before = led(before, e, &weight)
@@ -179,10 +179,10 @@ cdef void actuators_continue(
     glides = e.lag != d.lead.lag or weight != (1.0 if d.lead.order else 0.0) or memcmp(e.former, d.bounds, sizeof(e.former)) != 0
     e.on, e.position = True, 0.0
     leading = led(d, e, &weight)
-    reach_anew(&d.geometry, asked, e.former, &s.given, positions)
+    reach_anew(&d.geometry, asked, e.former, &s.reduction, positions)
     rise(d, smooth(s.raised.position), positions)
     lead_as_before(&leading, &led_before, &s.lead, d.geometry.count, positions)
-    widen(d.bounds, e.bounds, d.geometry.count)
+    relax_bounds(d.bounds, e.bounds, d.geometry.count)
     for i in range(d.geometry.count):
         value = s.held[i].target - positions[i]
         if going:               # what remains of the join before keeps its slope and bend
@@ -195,12 +195,12 @@ cdef void actuators_continue(
 
 
 cdef void actuators_reset(void* state) noexcept nogil:
-    memset(state, 0, sizeof(Driven))
+    memset(state, 0, sizeof(ActuatorState))
 
 
 cdef bint actuators_at_rest(const void* state) noexcept nogil:
     """Say whether the platform rests: where it is parked if it is to be parked, else at the cue."""
-    cdef const Driven* s = <const Driven*>state
+    cdef const ActuatorState* s = <const ActuatorState*>state
     cdef int i
     if not s.begun:
         return True
@@ -213,21 +213,21 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
 
 
 cdef bint actuators_rise(const void* state) noexcept nogil:
-    cdef const Driven* s = <const Driven*>state
+    cdef const ActuatorState* s = <const ActuatorState*>state
     return s.begun and not s.parked and s.raised.position < 1.0
 
 
 cdef void actuators_hurry(void* state, double pace) noexcept nogil:
-    cdef Driven* s = <Driven*>state
+    cdef ActuatorState* s = <ActuatorState*>state
     s.raised.pace = max(s.raised.pace, pace)
 
 
 # ---- rigs side by side -----------------------------------------------------------------------------------------------
 
 
-cdef void lay_drives(const void* coeffs, double* out) noexcept nogil:
-    cdef const Drives* d = <const Drives*>coeffs
-    cdef const Bounds* bounds
+cdef void fill_lane_coeffs(const void* coeffs, double* out) noexcept nogil:
+    cdef const ActuatorParams* d = <const ActuatorParams*>coeffs
+    cdef const ActuatorBounds* bounds
     cdef int i
     for i in range(d.geometry.count):
         bounds = &d.bounds[i]
@@ -238,29 +238,29 @@ cdef void lay_drives(const void* coeffs, double* out) noexcept nogil:
         out += 5
 
 
-cdef bint pack_drives(void* state, const void* coeffs, double* out) noexcept nogil:
-    cdef const Drives* d = <const Drives*>coeffs
-    cdef Driven* s = <Driven*>state
+cdef bint to_lanes(void* state, const void* coeffs, double* out) noexcept nogil:
+    cdef const ActuatorParams* d = <const ActuatorParams*>coeffs
+    cdef ActuatorState* s = <ActuatorState*>state
     cdef int i
-    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.given.giving or d.lead.order:
+    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.reduction.active or d.lead.order:
         return False
-    if memcmp(s.given.at, s.given.pose, 6 * sizeof(double)) != 0:
+    if memcmp(s.reduction.at, s.reduction.pose, 6 * sizeof(double)) != 0:
         return False
     for i in range(d.geometry.count):
-        if not s.held[i].position == s.held[i].target == s.given.positions[i]:
+        if not s.held[i].position == s.held[i].target == s.reduction.positions[i]:
             return False
         out[6 + 2 * i], out[7 + 2 * i] = s.held[i].position, s.held[i].speed
-    memcpy(out, s.given.pose, 6 * sizeof(double))
+    memcpy(out, s.reduction.pose, 6 * sizeof(double))
     return True
 
 
-cdef void unpack_drives(void* state, const void* coeffs, const double* packed) noexcept nogil:
-    cdef Driven* s = <Driven*>state
+cdef void from_lanes(void* state, const void* coeffs, const double* packed) noexcept nogil:
+    cdef ActuatorState* s = <ActuatorState*>state
     cdef int i
-    memcpy(s.given.pose, packed, 6 * sizeof(double))
-    memcpy(s.given.at, packed, 6 * sizeof(double))
-    for i in range((<const Drives*>coeffs).geometry.count):
-        s.held[i].position = s.held[i].target = s.given.positions[i] = packed[6 + 2 * i]
+    memcpy(s.reduction.pose, packed, 6 * sizeof(double))
+    memcpy(s.reduction.at, packed, 6 * sizeof(double))
+    for i in range((<const ActuatorParams*>coeffs).geometry.count):
+        s.held[i].position = s.held[i].target = s.reduction.positions[i] = packed[6 + 2 * i]
         s.held[i].speed = packed[7 + 2 * i]
 
 
@@ -279,21 +279,21 @@ cdef class Actuators(Stage):
 
     def __cinit__(self, Kinematics kinematics not None, names, bounds, parked, double rise_s, gives_way, double dt,
                   double lag_s=0.0, double lag_damping=0.0, bint planned=False):
-        cdef Drives* d = &self.drives
+        cdef ActuatorParams* d = &self.params
         cdef double pose[6]
         cdef int i
         self.names = tuple(names)
-        memset(d, 0, sizeof(Drives))
-        memset(&self.driven, 0, sizeof(Driven))
+        memset(d, 0, sizeof(ActuatorParams))
+        memset(&self.state, 0, sizeof(ActuatorState))
         d.geometry = kinematics.geometry
         if not len(self.names) == len(bounds) == len(parked) == d.geometry.count:
             raise ValueError(f"actuators: found {len(self.names)} names, {len(bounds)} bounds, {len(parked)} parked "
                              f"positions, allowed are {d.geometry.count} of each")
-        for i, (low, high, speed, acceleration) in enumerate(bounds):
-            if not (low < high and speed > 0.0 and acceleration > 0.0 and low <= parked[i] <= high):
-                raise ValueError(f"{self.names[i]}: found {low} to {high}, speed {speed}, acceleration {acceleration}, "
-                                 f"parked at {parked[i]}")
-            d.bounds[i] = Bounds(low, high, speed * dt, acceleration * dt * dt)
+        for i, each in enumerate(bounds):
+            if not (each.low < each.high and each.speed > 0.0 and each.acceleration > 0.0
+                    and each.low <= parked[i] <= each.high):
+                raise ValueError(f"{self.names[i]}: found {each}, parked at {parked[i]}")
+            d.bounds[i] = ActuatorBounds(each.low, each.high, each.speed * dt, each.acceleration * dt * dt)
             d.parked[i] = parked[i]
         if sorted(gives_way) != sorted(PARTS_OF_A_POSE):
             raise ValueError(
@@ -316,7 +316,7 @@ cdef class Actuators(Stage):
         self.calls.reset = actuators_reset
         self.calls.at_rest = actuators_at_rest
         self.calls.coeffs = d
-        self.calls.state = &self.driven
+        self.calls.state = &self.state
         self.calls.take = actuators_continue
         self.calls.rises = actuators_rise
         self.calls.hurry = actuators_hurry
@@ -330,18 +330,18 @@ cdef class Actuators(Stage):
         """Return what `Batch` needs of the stage."""
         cdef Machine machine = chosen_machine()
         cdef Beside it
-        cdef int i, n = self.drives.geometry.count
+        cdef int i, n = self.params.geometry.count
         memset(&it, 0, sizeof(it))
         it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
         it.lanes = machine.lanes
         it.tick = drive_rigs[machine.index]
         it.plan[0] = n
         for i in range(n):
-            it.plan[1 + i] = self.drives.geometry.kinds[i]
+            it.plan[1 + i] = self.params.geometry.kinds[i]
         it.coeffs_count = n * <int>(sizeof(Actuator) // sizeof(double) + 5)
         it.state_count = 6 + 2 * n
-        it.ticks = &self.driven.ticks
-        it.lay, it.pack, it.unpack = lay_drives, pack_drives, unpack_drives
+        it.ticks = &self.state.ticks
+        it.lay, it.pack, it.unpack = fill_lane_coeffs, to_lanes, from_lanes
         return it
 
     def shares(self):
@@ -349,7 +349,7 @@ cdef class Actuators(Stage):
 
         ``reach`` is the share in which the pose was out of reach.
         """
-        cdef double ticks = self.driven.ticks if self.driven.ticks else 1.0
-        found = {name: self.driven.acted[i] / ticks for i, name in enumerate(self.names)}
-        found["reach"] = self.driven.unreached / ticks
+        cdef double ticks = self.state.ticks if self.state.ticks else 1.0
+        found = {name: self.state.acted[i] / ticks for i, name in enumerate(self.names)}
+        found["reach"] = self.state.unreached / ticks
         return found

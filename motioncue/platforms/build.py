@@ -6,7 +6,7 @@ The built-in tables are in ``platforms/presets``.
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from motioncue.platforms.actuators import Actuators
 from motioncue.platforms.joints import joints_of, refuse_reversed_crank
 from motioncue.platforms.kinematics import Kinematics
 from motioncue.platforms.settings import (
+    ActuatorBounds,
     Axes,
     Axis,
     CrankHexapod,
@@ -43,16 +44,12 @@ LEAST = 5e-324  # the smallest number above 0
 SLOWEST_S = 60.0  # from neutral to the end of an actuator's range
 
 
-Bounds: TypeAlias = tuple[float, float, float, float]
-"""Lowest and highest position, speed [per s], acceleration [per s^2]; [m] or [rad]."""
-
-
 class Built(NamedTuple):
     """A platform in the form that the kernels take."""
 
     kinematics: Kinematics
     names: tuple[str, ...]
-    bounds: tuple[Bounds, ...]
+    bounds: tuple[ActuatorBounds, ...]
     """Those of each actuator."""
     neutral: tuple[float, ...]
     """Positions at neutral [m or rad]."""
@@ -98,10 +95,10 @@ def build(platform: Platform) -> Built:
                 f"platform: {name} is at {_said(at, turns)} at neutral, beyond its range of {_said(low, turns)} to "
                 f"{_said(high, turns)}"
             )
-    for name, at, (low, high, speed, acceleration) in zip(names, neutral.tolist(), bounds, strict=True):
-        way = max(at - low, high - at)
+    for name, at, each in zip(names, neutral.tolist(), bounds, strict=True):
+        way = max(at - each.low, each.high - at)
         # A tiny number of degrees is no radians at all.
-        needs_s = way / max(speed, LEAST) + 2.0 * math.sqrt(way / max(acceleration, LEAST))
+        needs_s = way / max(each.speed, LEAST) + 2.0 * math.sqrt(way / max(each.acceleration, LEAST))
         if not needs_s <= SLOWEST_S:
             raise ConfigError(
                 f"platform: {name} needs {needs_s:.3g} s from neutral to an end, with its speed and acceleration; "
@@ -138,8 +135,8 @@ def parked_of(platform: Platform, built: Built) -> list[float]:
     """Return the position of each actuator while a platform is parked [m or rad]."""
     actuators = len(built.names) - len(platform.axes)
     return [
-        low if platform.park == "down" and number < actuators else at
-        for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
+        bounds.low if platform.park == "down" and number < actuators else at
+        for number, (bounds, at) in enumerate(zip(built.bounds, built.neutral, strict=True))
     ]
 
 
@@ -150,7 +147,7 @@ def _held(platform: Platform) -> Built:
     frame = frame_of(platform, built.kinematics, built.size)
     if frame.ways == 6:
         farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
-        refuse_singular_reach(frame, np.array(built.bounds), farthest)
+        refuse_singular_reach(frame, ActuatorBounds(*np.array(built.bounds).T), farthest)
     return built
 
 
@@ -165,7 +162,7 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
 
     In m or rad; None if no end was found.
     """
-    low, high = (np.array([bounds[side] for bounds in built.bounds]) for side in (0, 1))
+    bounds = ActuatorBounds(*np.array(built.bounds).T)
     found: dict[str, tuple[float | None, float | None]] = {}
     for place, (channel, farthest) in enumerate(zip(CHANNELS, FARTHEST, strict=True)):
         sides: list[float | None] = []
@@ -173,7 +170,7 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
             poses = np.zeros((20_001, 6))
             poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, 20_001)
             positions = built.kinematics.inverse(poses, held=True)
-            beyond = ~((positions >= low) & (positions <= high)).all(axis=1)
+            beyond = ~((positions >= bounds.low) & (positions <= bounds.high)).all(axis=1)
             sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
         found[channel] = sides[0], sides[1]
     return found
@@ -183,10 +180,8 @@ def channels_of(platform: Platform) -> dict[str, Actuated]:
     """Return the actuators that a packet's fields can carry, by name."""
     built = build(platform)
     return {
-        name: Actuated(f"actuator_{number}", at, low, high)
-        for number, (name, at, (low, high, *_)) in enumerate(
-            zip(built.names, built.neutral, built.bounds, strict=True), 1
-        )
+        name: Actuated(f"actuator_{number}", at, bounds.low, bounds.high)
+        for number, (name, at, bounds) in enumerate(zip(built.names, built.neutral, built.bounds, strict=True), 1)
     }
 
 
@@ -197,7 +192,7 @@ def _word(platform: Platform) -> str:
     return "crank" if isinstance(platform, CrankHexapod) else "post"
 
 
-def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[Bounds]]:
+def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[ActuatorBounds]]:
     """Return the actuators that carry the frame, and their bounds; refuse joints that are clearly a mistake."""
     if isinstance(platform, Axes):
         return [], []
@@ -223,7 +218,7 @@ def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[Bounds]]
     ], _each(platform.crank, 6, "crank")
 
 
-def _each(bounds: Travel | Turning | Sequence[Travel | Turning], count: int, key: str) -> list[Bounds]:
+def _each(bounds: Travel | Turning | Sequence[Travel | Turning], count: int, key: str) -> list[ActuatorBounds]:
     """Return the bounds of each of `count` actuators: one table is that of all."""
     if isinstance(bounds, Travel | Turning):
         return count * [_bounds(bounds)]
@@ -232,13 +227,12 @@ def _each(bounds: Travel | Turning | Sequence[Travel | Turning], count: int, key
     return [_bounds(each) for each in bounds]
 
 
-def _bounds(travel: Travel | Turning | None) -> Bounds:
+def _bounds(travel: Travel | Turning | None) -> ActuatorBounds:
     if isinstance(travel, Travel):
-        return travel.min_m, travel.max_m, travel.speed_m_s, travel.acceleration_m_s2
+        return ActuatorBounds(travel.min_m, travel.max_m, travel.speed_m_s, travel.acceleration_m_s2)
     assert travel is not None
     turns = travel.min_deg, travel.max_deg, travel.speed_deg_s, travel.acceleration_deg_s2
-    low, high, speed, acceleration = map(math.radians, turns)
-    return low, high, speed, acceleration
+    return ActuatorBounds(*map(math.radians, turns))
 
 
 def _share(axis: Axis) -> tuple[float, ...]:

@@ -12,7 +12,7 @@
  */
 #ifndef MOTIONCUE_LEAD_H
 #define MOTIONCUE_LEAD_H
-#include "motioncue/platforms/keep.h"
+#include "motioncue/platforms/actuator_limits.h"
 #include "motioncue/core/scalar.h"
 
 #define MC_MOST_LEAD 16.0 /* N: the largest amplification of any frequency */
@@ -56,8 +56,8 @@ static inline mc_Lead mc_lead_for(double lag, double damping, double dt) {
     return lead;
 }
 
-/* Lead `n` positions; positions that are not all usable (see keep.h) are left as they are. */
-static inline void mc_lead(const mc_Lead *c, mc_LeadState *s, const mc_Bounds *bounds, int n, double *positions) {
+/* Lead `n` positions; positions that are not all usable (see actuator_limits.h) are left as they are. */
+static inline void mc_lead(const mc_Lead *c, mc_LeadState *s, const mc_ActuatorBounds *bounds, int n, double *positions) {
     double leads[MC_MOST_ACTUATORS], factor = 1.0;
     int usable = 1;
     if (!c->order) s->order = 0; /* the next lead begins at rest */

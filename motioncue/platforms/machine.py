@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from motioncue.core.card import card
 from motioncue.platforms.build import CHANNELS, build, frame_of, ranges
-from motioncue.platforms.settings import Platform
+from motioncue.platforms.settings import ActuatorBounds, Platform
 
 __all__ = ["MotionPlatform", "Workspace"]
 
@@ -57,8 +57,8 @@ class MotionPlatform:
         The same table.
     names : tuple of str
         Names of the actuators, in the order of all arrays.
-    bounds : tuple of tuple of float
-        For each: lowest and highest position, speed [per s], acceleration [per s^2]; m or rad.
+    bounds : tuple of ActuatorBounds
+        For each: ``low``, ``high`` [m or rad], ``speed`` [per s], ``acceleration`` [per s^2].
     neutral : tuple of float
         Positions at neutral [m or rad].
 
@@ -165,9 +165,9 @@ class MotionPlatform:
         poses : array_like of float64, shape (n, 6)
             Surge, sway, heave [m], roll, pitch, yaw [rad].
         """
-        low, high, *_ = np.array(self.bounds).T
+        bounds = ActuatorBounds(*np.array(self.bounds).T)
         positions = self._built.kinematics.inverse(poses, held=True)
-        reached: npt.NDArray[np.bool_] = ((low <= positions) & (positions <= high)).all(axis=1)
+        reached: npt.NDArray[np.bool_] = ((bounds.low <= positions) & (positions <= bounds.high)).all(axis=1)
         return reached
 
     @cached_property
@@ -206,14 +206,14 @@ class MotionPlatform:
         corners[:, driven] = list(itertools.product(*zip(low[driven], high[driven], strict=True)))
         share = _largest(lambda part: bool(self.reaches(part * np.concatenate((corners, poses))).all()))
         singular, at = self._least_singular(np.concatenate((np.zeros((1, 6)), poses[reached])))
-        bounds = np.array(self.bounds)
+        bounds = ActuatorBounds(*np.array(self.bounds).T)
         steepest = [np.abs(rows[:, place]) for place in range(6)]
         fastest, hardest = (
             {
-                channel: float((bounds[moved > 1e-9, kind] / moved[moved > 1e-9]).min()) if moved.max() > 1e-9 else None
+                channel: float((most[moved > 1e-9] / moved[moved > 1e-9]).min()) if moved.max() > 1e-9 else None
                 for channel, moved in zip(CHANNELS, steepest, strict=True)
             }
-            for kind in (2, 3)
+            for most in (bounds.speed, bounds.acceleration)
         )
         return Workspace(
             {

@@ -15,7 +15,7 @@
 #ifndef MOTIONCUE_REACH_H
 #define MOTIONCUE_REACH_H
 #include "motioncue/platforms/kinematics.h"
-#include "motioncue/platforms/keep.h"
+#include "motioncue/platforms/actuator_limits.h"
 
 /* Bisections: shares that follow slowly need not be exact; a length that varies by rounding would move an actuator that
    rides on its end. */
@@ -25,22 +25,22 @@ enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; sur
 #define MC_LAG_S 0.25            /* [s] a yaw of 10 deg then leaves with less than 3 rad/s^2, and is gone in a second */
 #define MC_FARTHEST_POSE 1e6     /* [m, rad] a pose beyond it is not followed */
 #define MC_BRAKE_SHARE 0.8       /* of a move that would come too close to a straight crank, in the next try */
-#define MC_GIVEN_BACK 1e-9       /* a share missing less than this is whole again */
+#define MC_RESTORED 1e-9         /* a share that lacks less than this is whole again */
 
 typedef struct {
     double pose[6];           /* wanted pose, as of the newest tick in which it was a number */
-    double missing[MC_PARTS]; /* share of each part that is to give way, after the first lag */
-    double given[MC_PARTS];   /* share of each part that gives way */
-    int giving;               /* whether any of them is above 0 */
+    double target[MC_PARTS];    /* share of each part that is to give way, after the first lag */
+    double reduction[MC_PARTS]; /* share of each part that gives way */
+    int active;                 /* whether any of them is above 0 */
     double at[6];             /* pose of the tick before, and its positions */
     double positions[MC_MOST_ACTUATORS];
     int slowed;               /* the actuator whose speed shortened the newest tick's step; -1: none did */
-} mc_Yield;
+} mc_PoseReduction;
 
 static const int mc_part_first[MC_PARTS] = {5, 2, 0, 3}, mc_part_last[MC_PARTS] = {5, 2, 1, 4};
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
-static inline int mc_within(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
+static inline int mc_within(const mc_Platform *p, const mc_ActuatorBounds *bounds, const double *pose, double *positions) {
     if (!mc_inverse_held(p, pose, positions, NULL)) return 0;
     for (int i = 0; i < p->count; i++) {
         if (p->kinds[i] == MC_AXIS) positions[i] = fmin(fmax(positions[i], bounds[i].low), bounds[i].high);
@@ -53,9 +53,9 @@ static inline void mc_scale_part(double *pose, const double *wanted, int part, d
     for (int i = mc_part_first[part]; i <= mc_part_last[part]; i++) pose[i] = share * wanted[i];
 }
 
-/* Fill `missing` with the share of each part of `wanted` that is out of reach beside the parts that give way later. */
-static inline void mc_what_gives_way(
-    const mc_Platform *p, const mc_Bounds *bounds, const int *order, const double *wanted, double *missing
+/* Fill `target` with the share of each part of `wanted` that is out of reach beside the parts that give way later. */
+static inline void mc_find_reduction(
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, const int *order, const double *wanted, double *target
 ) {
     double pose[6] = {0.0}, positions[MC_MOST_ACTUATORS];
     for (int n = MC_PARTS - 1; n >= 0; n--) {
@@ -67,12 +67,12 @@ static inline void mc_what_gives_way(
             share = 0.5 * (least + most);
         }
         mc_scale_part(pose, wanted, order[n], least);
-        missing[order[n]] = 1.0 - least;
+        target[order[n]] = 1.0 - least;
     }
 }
 
 /* Shorten `pose` to the longest part of the way from neutral to it that is within reach; fill its positions. */
-static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, double *pose, double *positions) {
+static inline void mc_shorten(const mc_Platform *p, const mc_ActuatorBounds *bounds, double *pose, double *positions) {
     double tried[6], least = 0.0, most = 0.0;
     if (mc_within(p, bounds, pose, positions)) return;
     for (int k = 1; k <= MC_LENGTH_STEPS + MC_LENGTH_HALVINGS; k++) {
@@ -89,19 +89,15 @@ static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, dou
 }
 
 /* Return a crank that would come too close to one line with its rod if the frame, having gone from `at` to `pose` in this
-   tick, stopped along the same way with the acceleration of the slowest actuator; -1 if none would.  The way of the stop
-   is that of keep.h, by a bound on T that needs no rounding up (stage_lanes.h). */
+   tick, stopped along the same way with the acceleration of the slowest actuator; -1 if none would. */
 static inline int mc_too_straight(
-    const mc_Platform *p, const mc_Bounds *bounds, const mc_Yield *yield, const double *pose, const double *positions
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, const mc_PoseReduction *state, const double *pose, const double *positions
 ) {
-    double most = 0.0, stop[6], there[MC_MOST_ACTUATORS];
+    double rest, speeds[MC_MOST_ACTUATORS], stop[6], there[MC_MOST_ACTUATORS];
     if (p->kinds[0] != MC_CRANK) return -1;
-    for (int i = 0; i < p->count; i++) {
-        const double ticks = fabs(positions[i] - yield->positions[i]) / bounds[i].acceleration;
-        if (ticks > most) most = ticks;
-    }
-    most = most > 0.8 ? 0.5 * most - 0.4 : 0.0;
-    for (int i = 0; i < 6; i++) stop[i] = pose[i] + most * (pose[i] - yield->at[i]);
+    for (int i = 0; i < p->count; i++) speeds[i] = positions[i] - state->positions[i];
+    rest = mc_stop_rest_bound(mc_ticks_to_stop(bounds, speeds, p->count));
+    for (int i = 0; i < 6; i++) stop[i] = pose[i] + rest * (pose[i] - state->at[i]);
     if (mc_inverse_held(p, stop, there, NULL)) return -1;
     for (int i = 0; i < p->count; i++)
         if (there[i] != there[i]) return i;
@@ -111,88 +107,88 @@ static inline int mc_too_straight(
 /* Go from the pose of the tick before towards `pose`, as far as the speeds of the actuators allow in a tick, and as slowly
    as a crank close to one line with its rod requires; update both, and the positions there. */
 static inline void mc_step(
-    const mc_Platform *p, const mc_Bounds *bounds, mc_Yield *yield, double *pose, double *positions
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, mc_PoseReduction *state, double *pose, double *positions
 ) {
     double share = 1.0, way[6];
     int straight;
-    yield->slowed = -1;
-    for (int i = 0; i < 6; i++) way[i] = pose[i] - yield->at[i];
+    state->slowed = -1;
+    for (int i = 0; i < 6; i++) way[i] = pose[i] - state->at[i];
     for (int k = 0; k < MC_STEP_TRIES; k++) {
         double most = 1.0; /* ticks that the slowest actuator needs for its move */
         for (int i = 0; i < p->count; i++) {
-            const double move = fabs(positions[i] - yield->positions[i]);
+            const double move = fabs(positions[i] - state->positions[i]);
             if (move > bounds[i].speed && move / bounds[i].speed > most) {
                 most = move / bounds[i].speed;
-                yield->slowed = i;
+                state->slowed = i;
             }
         }
         if (most == 1.0) break;
         share /= most;
-        for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
+        for (int i = 0; i < 6; i++) pose[i] = state->at[i] + share * way[i];
         mc_shorten(p, bounds, pose, positions);
     }
-    for (int k = 0; k < MC_BRAKE_TRIES && (straight = mc_too_straight(p, bounds, yield, pose, positions)) >= 0; k++) {
-        yield->slowed = straight;
+    for (int k = 0; k < MC_BRAKE_TRIES && (straight = mc_too_straight(p, bounds, state, pose, positions)) >= 0; k++) {
+        state->slowed = straight;
         share *= k < MC_BRAKE_TRIES - 1 ? MC_BRAKE_SHARE : 0.0;
-        for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
+        for (int i = 0; i < 6; i++) pose[i] = state->at[i] + share * way[i];
         mc_shorten(p, bounds, pose, positions);
     }
-    memcpy(yield->at, pose, sizeof yield->at);
-    memcpy(yield->positions, positions, p->count * sizeof *positions);
+    memcpy(state->at, pose, sizeof state->at);
+    memcpy(state->positions, positions, p->count * sizeof *positions);
 }
 
 /* Let parts of `pose`, the wanted one, give way or return; fill the positions.  `whole` says whether it is within reach. */
-static inline void mc_give_way(
-    const mc_Platform *p, const mc_Bounds *bounds, const int *order, double pace, mc_Yield *yield, int whole, double *pose,
+static inline void mc_degrade_pose(
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, const int *order, double pace, mc_PoseReduction *state, int whole, double *pose,
     double *positions
 ) {
-    double missing[MC_PARTS] = {0.0}, most = 0.0;
-    if (!whole) mc_what_gives_way(p, bounds, order, pose, missing);
+    double target[MC_PARTS] = {0.0}, most = 0.0;
+    if (!whole) mc_find_reduction(p, bounds, order, pose, target);
     for (int k = 0; k < MC_PARTS; k++) {
-        yield->missing[k] += pace * (missing[k] - yield->missing[k]);
-        yield->given[k] += pace * (yield->missing[k] - yield->given[k]);
-        if (whole && yield->given[k] < MC_GIVEN_BACK && yield->missing[k] < MC_GIVEN_BACK)
-            yield->given[k] = yield->missing[k] = 0.0;
-        most = fmax(most, yield->given[k]);
+        state->target[k] += pace * (target[k] - state->target[k]);
+        state->reduction[k] += pace * (state->target[k] - state->reduction[k]);
+        if (whole && state->reduction[k] < MC_RESTORED && state->target[k] < MC_RESTORED)
+            state->reduction[k] = state->target[k] = 0.0;
+        most = fmax(most, state->reduction[k]);
     }
-    yield->giving = most > 0.0;
-    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
+    state->active = most > 0.0;
+    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, state->pose, k, 1.0 - state->reduction[k]);
     mc_shorten(p, bounds, pose, positions);
 }
 
 /* Fill `positions` with those of `wanted`, or of as much of it as is within all bounds; return whether that is all of it.
    `pace` is the share of a difference that one lag covers in a tick. */
 static inline int mc_reach(
-    const mc_Platform *p, const mc_Bounds *bounds, const int *order, double pace, mc_Yield *yield,
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, const int *order, double pace, mc_PoseReduction *state,
     const double *wanted, double *positions
 ) {
     double pose[6];
     int whole;
     for (int i = 0; i < 6; i++)
-        if (fabs(wanted[i]) <= MC_FARTHEST_POSE) yield->pose[i] = wanted[i]; /* false for NaN */
-    whole = mc_within(p, bounds, yield->pose, positions);
-    memcpy(pose, yield->pose, sizeof pose); /* not sooner: it would wait for the numbers stored above */
-    if (!whole || yield->giving) {
-        mc_give_way(p, bounds, order, pace, yield, whole, pose, positions);
-        whole &= !yield->giving;
+        if (fabs(wanted[i]) <= MC_FARTHEST_POSE) state->pose[i] = wanted[i]; /* false for NaN */
+    whole = mc_within(p, bounds, state->pose, positions);
+    memcpy(pose, state->pose, sizeof pose); /* not sooner: it would wait for the numbers stored above */
+    if (!whole || state->active) {
+        mc_degrade_pose(p, bounds, order, pace, state, whole, pose, positions);
+        whole &= !state->active;
     }
-    mc_step(p, bounds, yield, pose, positions);
+    mc_step(p, bounds, state, pose, positions);
     return whole;
 }
 
 /* Fill `positions` with those of the newest tick if these bounds had held instead of those `before`, and continue from
    there.  A pose that is still being approached stays the one reached so far. */
 static inline void mc_reach_anew(
-    const mc_Platform *p, const mc_Bounds *before, const mc_Bounds *bounds, mc_Yield *yield, double *positions
+    const mc_Platform *p, const mc_ActuatorBounds *before, const mc_ActuatorBounds *bounds, mc_PoseReduction *state, double *positions
 ) {
     double pose[6], was[6];
-    memcpy(pose, yield->pose, sizeof pose);
-    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
+    memcpy(pose, state->pose, sizeof pose);
+    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, state->pose, k, 1.0 - state->reduction[k]);
     memcpy(was, pose, sizeof was);
     mc_shorten(p, before, was, positions);
-    if (memcmp(was, yield->at, sizeof was)) memcpy(pose, yield->at, sizeof pose);
+    if (memcmp(was, state->at, sizeof was)) memcpy(pose, state->at, sizeof pose);
     mc_shorten(p, bounds, pose, positions);
-    memcpy(yield->at, pose, sizeof yield->at);
-    memcpy(yield->positions, positions, p->count * sizeof *positions);
+    memcpy(state->at, pose, sizeof state->at);
+    memcpy(state->positions, positions, p->count * sizeof *positions);
 }
 #endif

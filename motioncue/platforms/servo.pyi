@@ -5,13 +5,15 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
+from motioncue.platforms.settings import ActuatorBounds
+
 __all__ = ["Servos"]
 
 @disjoint_base
 class Servos:
     def __new__(
         cls,
-        bounds: Sequence[tuple[float, float, float, float]],
+        bounds: Sequence[ActuatorBounds],
         dt: float,
         lag_s: float,
         damping: float | None = None,

@@ -83,19 +83,19 @@ cdef class Servos:
         self.dt = dt
         whole = floor(dead_time_s / dt * (1.0 + 1e-12))
         rest_s = max(0.0, dead_time_s - whole * dt)
-        for i, (low, high, speed, acceleration) in enumerate(bounds):
-            if not (low < high and speed > 0.0 and acceleration > 0.0):
-                raise ValueError(f"bounds: found {low} to {high}, speed {speed}, acceleration {acceleration}")
+        for i, each in enumerate(bounds):
+            if not (each.low < each.high and each.speed > 0.0 and each.acceleration > 0.0):
+                raise ValueError(f"bounds: found {each}")
             d = &self.servos[i]
             d.parts[0] = _motion(lag_s, damping, rest_s)
             d.parts[1] = _motion(lag_s, damping, dt - rest_s)
             d.late = <int64_t>whole
             d.inertia = damping is not None and lag_s > 0.0
-            d.low, d.high = low, high
-            d.friction = friction * (high - low)
-            d.most_move = BEYOND * speed * dt
-            d.most_change = BEYOND * acceleration * dt * dt
-            d.touch = TOUCH * speed
+            d.low, d.high = each.low, each.high
+            d.friction = friction * (each.high - each.low)
+            d.most_move = BEYOND * each.speed * dt
+            d.most_change = BEYOND * each.acceleration * dt * dt
+            d.touch = TOUCH * each.speed
         self.room = <int64_t>whole + 2
         self.commands = np.zeros((self.room, self.count))
         self.reset()

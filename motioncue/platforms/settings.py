@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from motioncue.core.table import Positive, Table
 
 __all__ = [
+    "ActuatorBounds",
     "Axes",
     "Axis",
     "CrankHexapod",
@@ -34,6 +35,19 @@ Size = Annotated[float, msgspec.Meta(gt=0, le=100)]
 Place: TypeAlias = tuple[Length, Length, Length]
 Angle = Annotated[float, msgspec.Meta(ge=-360, le=360)]
 Part = Literal["yaw", "heave", "travel", "tilt"]
+
+
+class ActuatorBounds(NamedTuple):
+    """What an actuator may do, in m or rad and s."""
+
+    low: float
+    """Lowest position."""
+    high: float
+    """Highest position."""
+    speed: float
+    """Largest speed, in both directions."""
+    acceleration: float
+    """Largest acceleration, in both directions."""
 
 
 class Travel(Table, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Poses at which the actuators do not hold a frame, however firmly they stand."""
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def refuse_singular_neutral(frame: Frame) -> None:
         )
 
 
-def refuse_singular_reach(frame: Frame, bounds: FloatArray, farthest: FloatArray) -> None:
+def refuse_singular_reach(frame: Frame, bounds: Any, farthest: FloatArray) -> None:
     """Refuse ranges that reach a pose at which the frame is not held.
 
     Its actuators could lose it there, or break it.  Looks along ways from neutral to the end of reach, then around the
@@ -74,7 +74,7 @@ def refuse_singular_reach(frame: Frame, bounds: FloatArray, farthest: FloatArray
     def look(poses: FloatArray) -> NDArray[np.bool_]:
         nonlocal worst, weakest
         positions = frame.kinematics.inverse(poses, held=True)
-        inside: NDArray[np.bool_] = np.all((positions >= bounds[:, 0]) & (positions <= bounds[:, 1]), axis=1)
+        inside: NDArray[np.bool_] = np.all((positions >= bounds.low) & (positions <= bounds.high), axis=1)
         if inside.any():
             held = frame.held(poses[inside])
             if not held.min() >= weakest:

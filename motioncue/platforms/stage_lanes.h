@@ -1,7 +1,7 @@
 /* Actuators of many rigs over lanes: one tick while no bound acts.
  *
  * It tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
- * to pass it (reach.h and keep.h).  It returns a bit for each rig that passed; the others keep the
+ * to pass it (reach.h and actuator_limits.h).  It returns a bit for each rig that passed; the others keep the
  * state that they had and are stepped one by one (beside.pyx).  `plan` is what the rigs have in common; `rows` is the
  * first rig's actuation, and the others follow every `stride` doubles.
  */
@@ -18,15 +18,16 @@ static int64_t (*const mc_drive_rigs[])(const int *, const void *, const void *,
     MC_OF_MACHINES(mc_drive_rigs);
 #endif
 #else
-#include "motioncue/platforms/actuator.h"
+#include "motioncue/platforms/kinematics.h"
+#include "motioncue/platforms/stopping.h"
 
 typedef struct {
-    real position, speed; /* as in mc_Held */
+    real position, speed; /* as in mc_ActuatorMotion */
 } NAME(Moved);
 
 typedef struct {
     NAME(Actuator) actuator;
-    real low, high, speed, acceleration; /* as in mc_Bounds */
+    real low, high, speed, acceleration; /* as in mc_ActuatorBounds */
     real per_acceleration;               /* 1 / acceleration */
 } NAME(Drive);
 
@@ -42,7 +43,7 @@ static flag NAME(stops_held)(
         const real ticks = NAME(magnitude)(moved[i].position - s[i].position) / drives[i].acceleration;
         most = NAME(pick)(ticks > most, ticks, most);
     }
-    most = NAME(pick)(most > ALL(0.8), 0.5 * most - 0.4, ALL(0.0));
+    most = NAME(stop_rest_bound)(most);
     for (int i = 0; i < 6; i++) stop[i] = pose[i] + most * (pose[i] - at[i]);
     NAME(rotation)(stop + 3, r);
     for (int i = 0; i < plan[0]; i++) {
@@ -52,8 +53,8 @@ static flag NAME(stops_held)(
     return held;
 }
 
-/* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  A stop takes the
-   distance T(m) v (keep.h); T(m) is at most max(1, 0.5 m + 0.59), which needs no division (own derivation). */
+/* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  A stop must end
+   within the range by a bound on its distance. */
 static int64_t NAME(drive_rigs)(
     const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
 ) {
@@ -79,7 +80,7 @@ static int64_t NAME(drive_rigs)(
         NAME(scatter)(rows + MC_ACTUATORS + i, stride, position);
     }
     if (plan[1] == MC_CRANK) calm &= NAME(stops_held)(plan, drives, s, moved, (const real *)states, pose);
-    const real way = NAME(pick)(most > ALL(0.8), 0.5 * most + 0.6, ALL(1.0));
+    const real way = NAME(stop_distance_bound)(most);
     for (int i = 0; i < plan[0]; i++) {
         const real up = drives[i].high - s[i].position, down = s[i].position - drives[i].low;
         calm &= NAME(magnitude)(moved[i].speed) * way <= NAME(pick)(moved[i].speed > ALL(0.0), up, down);

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from motioncue.core.channels import GRAVITY
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
+from motioncue.platforms.settings import ActuatorBounds
 from motioncue.scoring.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
 
 __all__ = ["LEAST", "best_motion", "poses_at", "slopes_of"]
@@ -153,7 +154,9 @@ def _solve(
     bounded, most = _bounded(spline, built, group, about)
     unknowns = equality.shape[1]
     jerks = spline.acceleration[ROWS::ROWS] - spline.acceleration[:-ROWS:ROWS]
-    efforts = sparse.block_diag([EFFORT / built.bounds[lead][3] ** 2 * jerks.T @ jerks for lead in group.leads])
+    efforts = sparse.block_diag(
+        [EFFORT / built.bounds[lead].acceleration ** 2 * jerks.T @ jerks for lead in group.leads]
+    )
     efforts.resize(unknowns, unknowns)
     squares = sum((error.matrix.T @ error.matrix for error in errors), efforts.tocsc())
     linear = sum((error.matrix.T @ error.known for error in errors), np.zeros(unknowns))
@@ -227,7 +230,7 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tup
     from scipy import sparse
 
     n = len(about.felt[::ROWS])
-    low, high, speed, acceleration = np.array(built.bounds).T
+    bounds = ActuatorBounds(*np.array(built.bounds).T)
     nothing = sparse.csc_matrix((n, spline.place.shape[1]))
     matrices, most = [], []
     for actuator in (*group.leads, *group.follows):
@@ -236,11 +239,11 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tup
         else:
             by_lead = np.einsum("kc,kcl->kl", about.slopes[::ROWS, actuator], about.ways[::ROWS])
             shares = {lead: by_lead[:, lead] for lead in group.leads}
-        middle = 0.5 * (high[actuator] + low[actuator]) - built.neutral[actuator]
+        middle = 0.5 * (bounds.high[actuator] + bounds.low[actuator]) - built.neutral[actuator]
         for matrix, offset, size in (
-            (spline.place, middle, 0.5 * (high[actuator] - low[actuator])),
-            (spline.speed, 0.0, speed[actuator]),
-            (spline.acceleration, 0.0, acceleration[actuator]),
+            (spline.place, middle, 0.5 * (bounds.high[actuator] - bounds.low[actuator])),
+            (spline.speed, 0.0, bounds.speed[actuator]),
+            (spline.acceleration, 0.0, bounds.acceleration[actuator]),
         ):
             row = sparse.hstack(
                 [

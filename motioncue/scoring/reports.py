@@ -292,10 +292,8 @@ def platform_report(name: str, platform: MotionPlatform, workspace: Workspace) -
         actuators=table(
             ["", "lowest", "highest", "neutral", "speed", "acceleration"],
             [
-                [each, *(f"{value:.4g}" for value in (low, high, at, speed, acceleration))]
-                for each, (low, high, speed, acceleration), at in zip(
-                    platform.names, platform.bounds, platform.neutral, strict=True
-                )
+                [name, *(f"{value:.4g}" for value in (each.low, each.high, at, each.speed, each.acceleration))]
+                for name, each, at in zip(platform.names, platform.bounds, platform.neutral, strict=True)
             ],
         ),
     )

@@ -15,7 +15,7 @@ from motioncue.engine.assembly import check_pose, cue, limits_of_output, load_pr
 from motioncue.errors import ConfigError
 from motioncue.output.actuation import OutputChain
 from motioncue.platforms.build import CHANNELS, Built, build, ranges, stage_of
-from motioncue.platforms.settings import Platform
+from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.platform import platform_table
 from motioncue.profile.profile import Profile
 from motioncue.recording.recording import at_ticks
@@ -136,9 +136,10 @@ class Scene:
         places = self.built.kinematics.inverse(poses)
         if not np.isfinite(places).all():
             return np.full((3, places.shape[1]), np.inf)
-        low, high, speed, acceleration = np.array(self.built.bounds).T
+        bounds = ActuatorBounds(*np.array(self.built.bounds).T)
         neutral = np.array(self.built.neutral)
-        return _shares(places - neutral, self.rate_hz, low - neutral, high - neutral, speed, acceleration)
+        low, high = bounds.low - neutral, bounds.high - neutral
+        return _shares(places - neutral, self.rate_hz, low, high, bounds.speed, bounds.acceleration)
 
     def made(self, poses: Array) -> Array:
         """Return the poses that the platform makes of these, which its actuators reach."""
@@ -202,9 +203,9 @@ def _limits(built: Built, slopes: Array) -> tuple[Array, Array, Array, Array]:
     slopes = np.abs(slopes)
     moved = slopes.max(axis=0) > optimum.LEAST
     ends = np.array([[np.nan if end is None else end for end in pair] for pair in ranges(built).values()])
-    bounds = np.array(built.bounds)
+    bounds = ActuatorBounds(*np.array(built.bounds).T)
     with np.errstate(divide="ignore"):
-        speed, acceleration = (np.min(bounds[:, kind, None] / slopes, axis=0) for kind in (2, 3))
+        speed, acceleration = (np.min(most[:, None] / slopes, axis=0) for most in (bounds.speed, bounds.acceleration))
     return tuple(np.where(moved, each, np.nan) for each in (*ends.T, speed, acceleration))  # type: ignore[return-value]
 
 

@@ -144,11 +144,9 @@ def positions_of(tick: npt.NDArray[np.void], built: Built) -> npt.NDArray[np.flo
 def used_of(positions: npt.NDArray[np.float64], built: Built) -> dict[str, float]:
     """Return how far each actuator is from neutral, -1 at its lowest and 1 at its highest position."""
     used = {}
-    for name, at, neutral, (low, high, *_) in zip(
-        built.names, positions.tolist(), built.neutral, built.bounds, strict=True
-    ):
+    for name, at, neutral, bounds in zip(built.names, positions.tolist(), built.neutral, built.bounds, strict=True):
         moved = at - neutral
-        travel = high - neutral if moved > 0.0 else neutral - low
+        travel = bounds.high - neutral if moved > 0.0 else neutral - bounds.low
         used[name] = moved / travel if travel > 0.0 else 0.0
     return used
 

@@ -19,7 +19,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.output.described import Described
 from motioncue.platforms.build import CHANNELS, Built, build, channels_of
 from motioncue.platforms.servo import Servos
-from motioncue.platforms.settings import Platform
+from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.profile import Profile
 from motioncue.wire.description import Actuated, PacketTable, Value
 
@@ -139,13 +139,13 @@ class VirtualPlatform:
         ticks more than a twentieth beyond either.
         """
         found = self._servos.stats()
-        low, high, speed, acceleration = np.array(self.built.bounds).T
+        bounds = ActuatorBounds(*np.array(self.built.bounds).T)
         columns = {
-            "travel": (found["highest"] - found["lowest"]) / (high - low),
+            "travel": (found["highest"] - found["lowest"]) / (bounds.high - bounds.low),
             "hits": found["hits"],
             "impact": found["impact"],
-            "speed": found["speed"] / speed,
-            "acceleration": found["acceleration"] / acceleration,
+            "speed": found["speed"] / bounds.speed,
+            "acceleration": found["acceleration"] / bounds.acceleration,
             "overruns": found["too_fast"] + found["too_hard"],
         }
         return {
@@ -343,10 +343,10 @@ class PlatformListener(DatagramListener):
         with self._busy:
             made = np.concatenate(self._made) if self._made and not self._forgotten else np.empty((0, 1))
         ticks = ticks[: len(made)]
-        low, high, *_ = np.array(self.platform.built.bounds).T
+        bounds = ActuatorBounds(*np.array(self.platform.built.bounds).T)
         poses = np.stack([ticks["cue"][channel] for channel in CHANNELS], axis=1)
         wanted = self.platform.built.kinematics.inverse(poses)
-        usable = ((low <= wanted) & (wanted <= high)).all(axis=1) & (ticks["weight"] == 1.0)
+        usable = ((bounds.low <= wanted) & (wanted <= bounds.high)).all(axis=1) & (ticks["weight"] == 1.0)
         # It rises from when it engages, the first ticks included, and only then follows the cue.
         engaged = np.maximum.accumulate(np.where(ticks["weight"] == 0.0, np.arange(len(ticks)), 0))
         usable &= np.arange(len(ticks)) - engaged > self._rise_s / self.platform.dt

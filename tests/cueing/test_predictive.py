@@ -461,7 +461,7 @@ def test_the_statistics_of_a_run_count_its_plans_through_retunes():
 def test_legs_keep_their_bounds_before_the_actuation_stage(platform, rng):
     built = platforms.build(platforms.platform_named(platform))
     algorithm = cueing.design(profile(platform=platform).cueing, RATE_HZ, built)
-    low, high, speed, _ = np.array(built.bounds).T
+    low, high, speed, *_ = np.array(built.bounds).T
     places = built.kinematics.inverse(pose_of(algorithm.process(drive(rng, 9_000, 3.0))))
     assert (places >= low).all()
     assert (places <= high).all()

@@ -13,6 +13,7 @@ from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError, PacketError
 from motioncue.platforms.build import channels_of, platform_named
 from motioncue.platforms.servo import Servos
+from motioncue.platforms.settings import ActuatorBounds
 from motioncue.virtual.installation import Installation
 from motioncue.virtual.platform_twin import (
     Decoder,
@@ -25,7 +26,7 @@ from motioncue.virtual.platform_twin import (
     sensed,
 )
 
-FREE = [(-10.0, 10.0, 1e6, 1e9)]
+FREE = [ActuatorBounds(-10.0, 10.0, 1e6, 1e9)]
 GRAVITY = 9.80665
 
 
@@ -76,16 +77,20 @@ def test_pieces_of_any_size_give_the_same_bits():
 
 @pytest.mark.parametrize("damping", [None, 1.5])
 def test_friction_keeps_a_drive_its_band_short_of_the_command(damping):
-    made = Servos([(-1.0, 1.0, 1e6, 1e9)], DT, 0.03, damping, friction=0.01).process(step(3000, 0.5))[:, 0]
+    made = Servos([ActuatorBounds(-1.0, 1.0, 1e6, 1e9)], DT, 0.03, damping, friction=0.01).process(step(3000, 0.5))[
+        :, 0
+    ]
     assert made[-1] == pytest.approx(0.5 - 0.02, abs=1e-9)
-    made = Servos([(-1.0, 1.0, 1e6, 1e9)], DT, 0.03, damping, friction=0.01).process(step(300, 0.0199))
+    made = Servos([ActuatorBounds(-1.0, 1.0, 1e6, 1e9)], DT, 0.03, damping, friction=0.01).process(step(300, 0.0199))
     assert not made.any()
 
 
 def test_friction_takes_from_a_free_swing_what_coulomb_says():
     """Around the command the swing loses twice the band in each half period: from -S to S - 2 f, to -(S - 4 f)."""
     damping, f = 1e-9, 0.01
-    made = Servos([(-5.0, 5.0, 1e6, 1e9)], 1e-4, 2e-9, damping, friction=f / 10).process(step(70_000))[:, 0]
+    made = Servos([ActuatorBounds(-5.0, 5.0, 1e6, 1e9)], 1e-4, 2e-9, damping, friction=f / 10).process(step(70_000))[
+        :, 0
+    ]
     high = made.argmax()
     assert made[high] - 1.0 == pytest.approx(1.0 - 2 * f, abs=1e-5)
     assert made[high:].min() - 1.0 == pytest.approx(-(1.0 - 4 * f), abs=1e-5)
@@ -93,7 +98,7 @@ def test_friction_takes_from_a_free_swing_what_coulomb_says():
 
 @pytest.mark.parametrize("damping", [None, 1.0])
 def test_an_end_stop_holds_the_drive_and_counts_once(damping):
-    drive = Servos([(-1.0, 1.0, 1e3, 1e9)], 1e-4, 0.03, damping)
+    drive = Servos([ActuatorBounds(-1.0, 1.0, 1e3, 1e9)], 1e-4, 0.03, damping)
     made = drive.process(np.concatenate((step(3000, 2.0), step(6000, -0.5))))[:, 0]
     found = drive.stats()
     assert made.max() == 1.0
@@ -108,13 +113,13 @@ def test_a_drive_that_only_touches_its_stop_has_not_hit_it():
     time_s = np.arange(3000) * DT
     way = np.clip(time_s / 4.0, 0, 1)
     sent = -0.1 * (way**3 * (10 - 15 * way + 6 * way**2))[:, None] - 1e-9
-    drive = Servos([(-0.1, 0.1, 0.28, 19.6)], DT, 0.03)
+    drive = Servos([ActuatorBounds(-0.1, 0.1, 0.28, 19.6)], DT, 0.03)
     assert drive.process(sent).min() == -0.1
     assert drive.stats()["hits"][0] == 0
 
 
 def test_ticks_beyond_speed_and_acceleration_are_counted():
-    drive = Servos([(-10.0, 10.0, 0.5, 5.0)], 0.001, 0.0)
+    drive = Servos([ActuatorBounds(-10.0, 10.0, 0.5, 5.0)], 0.001, 0.0)
     ramp = np.concatenate((np.zeros(10), 0.0006 * np.arange(1, 101), np.full(10, 0.06)))  # 0.6 m/s at once
     drive.process(ramp[:, None])
     found = drive.stats()
@@ -132,7 +137,7 @@ def test_drives_that_cannot_be_are_refused_by_name(arguments, name):
     with pytest.raises(ValueError, match=name):
         Servos(FREE, *arguments)
     with pytest.raises(ValueError, match="bounds"):
-        Servos([(1.0, -1.0, 1.0, 1.0)], DT, 0.1)
+        Servos([ActuatorBounds(1.0, -1.0, 1.0, 1.0)], DT, 0.1)
     with pytest.raises(ValueError, match="not finite"):
         Servos(FREE, DT, 0.1).process([[np.nan]])
 

@@ -16,6 +16,7 @@ from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
 from motioncue.platforms import build as platforms
 from motioncue.platforms.actuators import PARTS_OF_A_POSE
+from motioncue.platforms.settings import ActuatorBounds
 from motioncue.profile.profile import overridden
 from motioncue.virtual.simulators import drive_packages
 
@@ -43,14 +44,14 @@ def changes(draw):
 
 def changed(preset, built, change):
     """Return the profile's keys for a change; the range ends at shares of the way from neutral to the preset's ends."""
-    low, high, speed, acceleration = built.bounds[0]
+    widest = built.bounds[0]
     neutral = built.neutral[0]
     word, turns = WORDS.get(preset, "post"), WORDS.get(preset) == "crank"
     values = {
-        "min": neutral - change["down"] * (neutral - low),
-        "max": neutral + change["up"] * (high - neutral),
-        "speed": change["speed"] * speed,
-        "acceleration": change["acceleration"] * acceleration,
+        "min": neutral - change["down"] * (neutral - widest.low),
+        "max": neutral + change["up"] * (widest.high - neutral),
+        "speed": change["speed"] * widest.speed,
+        "acceleration": change["acceleration"] * widest.acceleration,
     }
     units = ("deg", "deg", "deg_s", "deg_s2") if turns else ("m", "m", "m_s", "m_s2")
     bounds = {
@@ -84,19 +85,19 @@ def step(probe, stepper, poses, parked=False):
 
 def loosest(bounds):
     """Return bounds of which each is the widest of several."""
-    lows, highs, speeds, accelerations = np.array(bounds).transpose(2, 0, 1)
-    return np.array([lows.min(0), highs.max(0), speeds.max(0), accelerations.max(0)]).T
+    low, high, *derivatives = np.array(bounds).transpose(2, 0, 1)
+    return ActuatorBounds(low.min(0), high.max(0), *(each.max(0) for each in derivatives))
 
 
 def assert_in_play(positions, bounds):
     """Assert that positions keep the widest of the bounds, as computed from what is sent."""
-    low, high, speed, acceleration = loosest(bounds).T
-    slack = 1e-12 * (high - low)
+    most = loosest(bounds)
+    slack = 1e-12 * (most.high - most.low)
     assert np.isfinite(positions).all()
-    assert (positions >= low - slack).all()
-    assert (positions <= high + slack).all()
-    assert (np.abs(np.diff(positions, axis=0)) <= speed * DT * (1 + 1e-9) + slack).all()
-    assert (np.abs(np.diff(positions, 2, axis=0)) <= acceleration * DT**2 * (1 + 1e-6) + slack + 1e-13).all()
+    assert (positions >= most.low - slack).all()
+    assert (positions <= most.high + slack).all()
+    assert (np.abs(np.diff(positions, axis=0)) <= most.speed * DT * (1 + 1e-9) + slack).all()
+    assert (np.abs(np.diff(positions, 2, axis=0)) <= most.acceleration * DT**2 * (1 + 1e-6) + slack + 1e-13).all()
 
 
 KINDS = st.sampled_from(["rest", "still", "sines", "jumps", "noise"])
@@ -105,10 +106,9 @@ SECTIONS = st.lists(st.tuples(changes(), KINDS, st.integers(0, 300), st.booleans
 
 def settled(newest, bounds):
     """Return how many ticks it takes to come within the newest bounds from anywhere in the others, and to rest."""
-    _, _, speed, acceleration = np.array(newest).T
-    way = np.diff(loosest(bounds)[:, :2])[:, 0]
-    fastest = loosest(bounds)[:, 2]
-    seconds = way / speed + (speed + fastest) / acceleration + 4 * np.sqrt(way / acceleration)
+    goal, widest = ActuatorBounds(*np.array(newest).T), loosest(bounds)
+    way = widest.high - widest.low
+    seconds = way / goal.speed + (goal.speed + widest.speed) / goal.acceleration + 4 * np.sqrt(way / goal.acceleration)
     return int(np.ceil((2.5 + 3 * seconds.max()) / DT))
 
 
@@ -146,7 +146,7 @@ def test_a_stop_that_a_new_acceleration_makes_longer_ends_within_the_wider_range
     poses = np.zeros((3000, 6))
     poses[:, 2] = 0.05
     sent = [step(probe, stepper, poses[:at])]
-    change = {"platform.post.acceleration_m_s2": 0.1 * built.bounds[0][3], "platform.post.max_m": 0.0505}
+    change = {"platform.post.acceleration_m_s2": 0.1 * built.bounds[0].acceleration, "platform.post.max_m": 0.0505}
     stepper.retune(change)
     sent.append(step(probe, stepper, poses))
     bounds = [built.bounds, platforms.build(overridden(profile, change).platform).bounds]
@@ -175,7 +175,7 @@ def test_another_place_to_park_is_gone_to_as_slowly_as_the_way_up_takes(probe, p
     rise_s = 2.0
     profile = profile_for("posts-4", f"platform.rise_s={rise_s}")
     stepper = motioncue.bind(profile)
-    low = platforms.build(profile.platform).bounds[0][0]
+    low = platforms.build(profile.platform).bounds[0].low
     before = low if parked else 0.0
     np.testing.assert_array_equal(step(probe, stepper, np.zeros((50, 6)), parked)["actuators"][:, 0], before)
     stepper.retune("platform.park=neutral")
@@ -343,7 +343,7 @@ def test_a_run_with_changes_in_every_state_keeps_the_bounds_and_ends_parked(pres
     assert_in_play(sent, bounds)
     assert pipeline.emitter.state == "OFFLINE"
     assert pipeline.stats()["retunes"] == len(bounds) - 1
-    place = [low for low, *_ in bounds[-1]] if profile.platform.park == "down" else built.neutral
+    place = [each.low for each in bounds[-1]] if profile.platform.park == "down" else built.neutral
     np.testing.assert_array_equal(sent[-1], place)
 
 

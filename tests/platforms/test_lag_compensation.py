@@ -148,7 +148,7 @@ STIFFNESS = r"""
 #include <stdio.h>
 int main(void) {
     const double dt = 0.003;
-    mc_Bounds wide = {-1e3, 1e3, 1e3, 1e3};
+    mc_ActuatorBounds wide = {-1e3, 1e3, 1e3, 1e3};
     mc_LeadState state = {0};
     double largest = 0.0;
     for (int k = 0; k < 2000; k++) {

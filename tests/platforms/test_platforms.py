@@ -68,11 +68,11 @@ def positions_of(profile, poses):
 
 def assert_within(positions, built):
     """Assert that no actuator exceeds its range, its speed or its acceleration."""
-    for (low, high, speed, acceleration), own in zip(built.bounds, positions.T, strict=True):
-        assert low <= own.min()
-        assert own.max() <= high
-        assert np.abs(np.diff(own)).max() <= speed * DT * (1 + 1e-9)
-        assert np.abs(np.diff(own, 2)).max() <= acceleration * DT**2 * (1 + 1e-6) + 1e-13
+    for bounds, own in zip(built.bounds, positions.T, strict=True):
+        assert bounds.low <= own.min()
+        assert own.max() <= bounds.high
+        assert np.abs(np.diff(own)).max() <= bounds.speed * DT * (1 + 1e-9)
+        assert np.abs(np.diff(own, 2)).max() <= bounds.acceleration * DT**2 * (1 + 1e-6) + 1e-13
 
 
 def assert_a_frame_fits(profile, positions):
@@ -261,7 +261,7 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
     built = platforms.build(profile.platform)
     pipeline = driven(profile, 20.0)
     sent = pipeline.emitter.trace["actuators"][:, : len(built.names)]
-    low = np.array([bounds[0] for bounds in built.bounds])
+    low = np.array([bounds.low for bounds in built.bounds])
     assert_within(sent, built)
     np.testing.assert_array_equal(sent[:300], np.tile(low, (300, 1)))
     np.testing.assert_array_equal(sent[-1], low)

@@ -217,19 +217,19 @@ def bins(const int64_t[::1] values not None):
     return [bin_of(values[i]) for i in range(values.shape[0])]
 
 
-cdef extern from "motioncue/platforms/keep.h" nogil:
+cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
     enum:
         ACTUATORS "MC_MOST_ACTUATORS"
-    ctypedef struct Bounds "mc_Bounds":
+    ctypedef struct Bounds "mc_ActuatorBounds":
         double low
         double high
         double speed
         double acceleration
-    ctypedef struct Held "mc_Held":
+    ctypedef struct Held "mc_ActuatorMotion":
         double position
         double speed
         double target
-    bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
+    bint keep "mc_limit_actuators"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
 
 
 def kept(const double[:, ::1] bounds not None, const double[::1] start not None, double[:, ::1] targets not None):

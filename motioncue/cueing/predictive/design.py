@@ -16,6 +16,7 @@ from motioncue.cueing.predictive.settings import PRESETS, Predictive, Travel, Tu
 from motioncue.cueing.seen import Platform
 from motioncue.errors import ConfigError
 from motioncue.platforms.kinematics import Kinematics
+from motioncue.platforms.settings import ActuatorBounds
 
 __all__ = ["THRESHOLDS", "design", "programs"]
 
@@ -182,12 +183,14 @@ def _actuators(platform: Platform) -> tuple[Array, Array, Geared | None]:
     nudges = NUDGE * np.eye(6)
     slopes = ((places(nudges) - places(-nudges)) / (2.0 * NUDGE)).T
     slopes[np.abs(slopes) < LEAST] = 0.0
-    neutral, bounds = measured(np.array(platform.neutral)), np.array(platform.bounds)
+    neutral, bounds = measured(np.array(platform.neutral)), ActuatorBounds(*np.array(platform.bounds).T)
     linear = np.allclose(places(TRIED[None])[0], neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
-    low, high = measured(bounds[:, 0]) - neutral, measured(bounds[:, 1]) - neutral
+    low, high = measured(bounds.low) - neutral, measured(bounds.high) - neutral
     place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)
     middle, half = 0.5 * (low + high), 0.5 * place * (high - low)
-    ends = np.column_stack([middle - half, middle + half, other * gear[:, None] * bounds[:, 2:]])
+    ends = np.column_stack(
+        [middle - half, middle + half, other * gear * bounds.speed, other * gear * bounds.acceleration]
+    )
     return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes)
 
 

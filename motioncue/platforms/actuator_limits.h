@@ -1,0 +1,170 @@
+/* Hold a platform's actuators within bounds on position, speed and acceleration, for any input; also while these change.
+ *
+ * Limiting one actuator alone would turn a surge into a rotation, and would distort a frame on four posts.  So the
+ * wanted positions are approached, and every stop is made, along straight lines in actuator space.
+ *
+ * A speed v' is allowed if |v'_i - v_i| <= A_i, |v'_i| <= V_i and T(m') |v'_i| <= the distance of actuator i to the end
+ * of its travel (stopping.h).  The stop itself continues with b = v (1 - 1/m), whose stopping distance is T(m) v - v, so
+ * a state inside the bounds stays inside (induction; own derivation).  Then v' = b + f (w - b), where w is the wanted
+ * speed and f = 1 if that is allowed, else about the largest allowed factor; f = 0 always is.
+ *
+ * The wanted position is the target, if the targets keep the bounds by themselves; otherwise it is approached at a
+ * speed from which half of the allowed acceleration is enough to meet it.  If any wanted position is not a number or is
+ * beyond MC_FARTHEST, the targets of the tick before are kept, because a pose needs all of its actuators.
+ *
+ * Bounds that were tightened while the platform moves may not allow a stop.  So those that hold meanwhile are the wider
+ * of old and new ones, from which stopping is possible.  Then:
+ *
+ * - A speed above its new bound is braked by `mc_limit_actuators`.
+ * - A new bound on acceleration holds as soon as the stop that it allows ends within the range; until then the actuators
+ *   make the stop that the wider bound allows.
+ * - The range shrinks to the new one as the positions come in: outside of it, an actuator may move no farther out than
+ *   its stop takes it.
+ */
+#ifndef MOTIONCUE_ACTUATOR_LIMITS_H
+#define MOTIONCUE_ACTUATOR_LIMITS_H
+#include "motioncue/platforms/kinematics.h"
+#include "motioncue/platforms/stopping.h"
+#include <stdint.h>
+
+#define MC_FARTHEST 1e9 /* [unit] largest distance of a wanted position from 0; beyond it, sums could overflow */
+
+typedef struct {
+    double position; /* as sent at the tick before */
+    double speed;    /* [unit per tick] */
+    double target;   /* wanted position of the tick before */
+} mc_ActuatorMotion;
+
+/* Share of a range that counts as rounding: an actuator that rides on its end must not stop the others by it. */
+#define MC_ROUNDING 1e-12
+
+enum { MC_HALVINGS = 20 }; /* bisections for the factor: an accuracy of a millionth */
+
+/* Return an actuator which, moving by `v` now, could not stop before its end; -1 if all can. */
+static inline int mc_overruns(const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, const double *v, int n) {
+    const double way = mc_stop_distance(mc_ticks_to_stop(bounds, v, n));
+    for (int i = 0; i < n; i++) {
+        const double room = v[i] > 0.0 ? bounds[i].high - held[i].position : held[i].position - bounds[i].low;
+        if (fabs(v[i]) * way > room + MC_ROUNDING * (bounds[i].high - bounds[i].low)) return i;
+    }
+    return -1;
+}
+
+/* Move `n` actuators one tick towards `wanted` and overwrite it with the positions to send; return whether they differ.
+   `acted[i]` counts the ticks in which actuator i restricted the common factor. */
+static inline int mc_limit_actuators(const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, int n, double *wanted, int64_t *acted) {
+    double brake[MC_MOST_ACTUATORS], move[MC_MOST_ACTUATORS], speeds[MC_MOST_ACTUATORS];
+    double kept, share, error = 0.0, allowed = 0.0, factor = 1.0;
+    int first = -1, usable = 1, over;
+    for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for NaN */
+    for (int i = 0; i < n && !usable; i++) wanted[i] = held[i].target;
+    for (int i = 0; i < n; i++) {
+        speeds[i] = held[i].speed;
+        move[i] = wanted[i] - held[i].position;
+        if (fabs(move[i]) > bounds[i].speed || fabs(move[i] - speeds[i]) > bounds[i].acceleration) first = i;
+    }
+    if (first < 0) first = mc_overruns(bounds, held, move, n);
+    if (first < 0) {
+        for (int i = 0; i < n; i++) {
+            held[i].speed = move[i];
+            held[i].position = held[i].target = wanted[i];
+        }
+        return !usable;
+    }
+    for (int i = 0; i < n; i++)
+        error = fmax(error, fabs(held[i].target - held[i].position) / (0.5 * bounds[i].acceleration));
+    kept = mc_speed_kept(mc_ticks_to_stop(bounds, speeds, n));
+    /* Share of the distance to the previous target to cover now, in addition to the target's own movement. */
+    share = error > 1.0 ? 0.5 * (sqrt(1.0 + 8.0 * error) - 1.0) / error : 1.0;
+    for (int i = 0; i < n; i++) {
+        const mc_ActuatorBounds *b = &bounds[i];
+        double change, high, low;
+        brake[i] = kept * speeds[i];
+        move[i] = wanted[i] - held[i].target + share * (held[i].target - held[i].position);
+        held[i].target = wanted[i];
+        change = move[i] - brake[i];
+        high = fmax(fmin(speeds[i] + b->acceleration, b->speed), brake[i]); /* the brake's only by rounding */
+        low = fmin(fmax(speeds[i] - b->acceleration, -b->speed), brake[i]);
+        if (move[i] > high && (high - brake[i]) < factor * change) factor = (high - brake[i]) / change, first = i;
+        if (move[i] < low && (low - brake[i]) > factor * change) factor = (low - brake[i]) / change, first = i;
+    }
+    for (int k = 0; k <= MC_HALVINGS; k++) { /* the first try is a factor of 1 */
+        const double tried = k ? 0.5 * (allowed + factor) : factor;
+        for (int i = 0; i < n; i++) speeds[i] = brake[i] + tried * (move[i] - brake[i]);
+        over = mc_overruns(bounds, held, speeds, n);
+        if (over < 0) allowed = tried;
+        else factor = tried, first = over;
+        if (allowed == factor) break;
+    }
+    for (int i = 0; i < n; i++) {
+        mc_ActuatorMotion *h = &held[i];
+        h->speed = brake[i] + allowed * (move[i] - brake[i]);
+        h->position = fmin(fmax(h->position + h->speed, bounds[i].low), bounds[i].high); /* corrects rounding */
+        wanted[i] = h->position;
+    }
+    if (acted) acted[first]++;
+    return 1;
+}
+
+/* Fill `brake` with the speeds of the next tick of the stop. */
+static inline void mc_next_of_stop(const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, int n, double *brake) {
+    double kept;
+    for (int i = 0; i < n; i++) brake[i] = held[i].speed;
+    kept = mc_speed_kept(mc_ticks_to_stop(bounds, brake, n));
+    for (int i = 0; i < n; i++) brake[i] *= kept;
+}
+
+/* Make `bounds` the wider ones of themselves and `goal`; of the speed, which is braked, those of `goal`. */
+static inline void mc_relax_bounds(const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, int n) {
+    for (int i = 0; i < n; i++) {
+        bounds[i].low = fmin(bounds[i].low, goal[i].low);
+        bounds[i].high = fmax(bounds[i].high, goal[i].high);
+        bounds[i].speed = goal[i].speed;
+        bounds[i].acceleration = fmax(bounds[i].acceleration, goal[i].acceleration);
+    }
+}
+
+/* Narrow `bounds` towards `goal` as far as the state allows, the range only if `range`; return an actuator for which
+   all must brake as the present bounds allow, -1 if none. */
+static inline int mc_tighten_bounds(const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, int n, int range) {
+    mc_ActuatorBounds tried[MC_MOST_ACTUATORS];
+    double brake[MC_MOST_ACTUATORS];
+    double way;
+    int over;
+    memcpy(tried, bounds, (size_t)n * sizeof *bounds);
+    for (int i = 0; i < n; i++) tried[i].acceleration = goal[i].acceleration;
+    mc_next_of_stop(tried, held, n, brake);
+    over = mc_overruns(tried, held, brake, n);
+    if (over >= 0) return over;
+    way = mc_stop_distance(mc_ticks_to_stop(tried, brake, n));
+    for (int i = 0; i < n; i++) {
+        const double at = held[i].position, end = at + way * brake[i];
+        bounds[i].acceleration = goal[i].acceleration;
+        if (!range) continue;
+        bounds[i].low = fmax(bounds[i].low, fmin(goal[i].low, fmin(at, end)));
+        bounds[i].high = fmin(bounds[i].high, fmax(goal[i].high, fmax(at, end)));
+    }
+    return -1;
+}
+
+static inline int mc_bounds_reached(const mc_ActuatorBounds *goal, const mc_ActuatorBounds *bounds, int n) {
+    for (int i = 0; i < n; i++)
+        if (bounds[i].low != goal[i].low || bounds[i].high != goal[i].high ||
+            bounds[i].acceleration != goal[i].acceleration)
+            return 0;
+    return 1;
+}
+
+/* Do one tick of the stop that `bounds` allow; fill `positions` with the positions to send. */
+static inline void mc_stop_actuators(const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, int n, double *positions) {
+    double brake[MC_MOST_ACTUATORS];
+    mc_next_of_stop(bounds, held, n, brake);
+    for (int i = 0; i < n; i++) {
+        mc_ActuatorMotion *h = &held[i];
+        h->target = positions[i];
+        h->speed = brake[i];
+        h->position = fmin(fmax(h->position + h->speed, bounds[i].low), bounds[i].high); /* corrects rounding */
+        positions[i] = h->position;
+    }
+}
+#endif

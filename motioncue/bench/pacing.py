@@ -26,8 +26,6 @@ from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Output, Profile
 from motioncue.recording.recording import read_packages, sample_recording
 
-__all__ = ["burning", "cyclictest", "parse_histogram"]
-
 # Each process ends with its parent, however that ends, because its standard input closes.
 BURN = """
 import os, sys, threading

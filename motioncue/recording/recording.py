@@ -51,17 +51,6 @@ from motioncue.recording.packages import (
 from motioncue.recording.schema import FRAME, PACKAGE, TICK, TOPICS, Package, Topic
 from motioncue.sources import System
 
-__all__ = [
-    "Drive",
-    "at_ticks",
-    "read",
-    "read_motion",
-    "read_packages",
-    "read_pieces",
-    "read_recording",
-    "sample_recording",
-]
-
 log = logging.getLogger("motioncue")
 
 

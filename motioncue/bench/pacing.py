@@ -159,7 +159,9 @@ def bare(output: Output) -> Loop:
     """Return the bare loop: the emitter's clock and packet, and nothing else."""
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
-        return pace(MonotonicClock(spin_ns(output)), period_ns, ticks, out, port, MOTION.encode())
+        found: tuple[Integers, Integers]
+        found = pace(MonotonicClock(spin_ns(output)), period_ns, ticks, out, port, MOTION.encode())
+        return found
 
     return run
 

@@ -33,7 +33,8 @@ from motioncue.profile.tables import (
     refuse_long_keys,
     refuse_not_finite,
 )
-from motioncue.safety.settings import Free, Limits, OutputLimits, in_si
+from motioncue.safety.settings import Free, OutputLimits, in_si
+from motioncue.safety.settings import Limits as Limits
 from motioncue.wire.description import PacketTable
 from motioncue.wire.source_description import SourcePacket
 

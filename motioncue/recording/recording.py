@@ -17,7 +17,8 @@ from motioncue.bridge.bridge import Bridge
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.capture import is_capture
-from motioncue.recording.drive import KILLED, Drive, hole_text
+from motioncue.recording.drive import KILLED, hole_text
+from motioncue.recording.drive import Drive as Drive
 from motioncue.recording.mcap_reader import (
     LATEST_NS,
     MAGIC,

@@ -22,7 +22,7 @@ from motioncue.profile.profile import builtin_profiles, parse_profile, profile_t
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.city_car_driving import packets as city_car_driving
-from motioncue.sources.described.source import DescribedSource
+from motioncue.sources.described.source import DescribedSource as DescribedSource
 from motioncue.sources.interface import Source, Twin
 from motioncue.sources.morai import packets as morai
 from motioncue.sources.vehicle_physics_pro import packets as vehicle_physics_pro

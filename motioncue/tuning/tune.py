@@ -22,7 +22,8 @@ from motioncue.scoring.scene import with_platform
 from motioncue.scoring.score import Score, need, score
 from motioncue.tuning.evaluator import Judge, Orders, Parameter, Team, orders_of, parameters_of, team_of, with_values
 from motioncue.tuning.front import AIMS, SHARES, FileState, Front, FrontSearch, Point, content_of, largest
-from motioncue.tuning.search import Bounds, Found, Search, mean_score, neighbors
+from motioncue.tuning.search import Bounds as Bounds
+from motioncue.tuning.search import Found, Search, mean_score, neighbors
 
 Motion: TypeAlias = npt.NDArray[np.void]
 Drives: TypeAlias = Mapping[str, Motion] | Sequence[Motion]

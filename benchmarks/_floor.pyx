@@ -110,8 +110,6 @@ cdef extern from "floor.h" nogil:
     void floor_pack(const cue_t*, uint8_t*, int64_t)
     void floor_step(rig_t*, const telemetry_t*, uint8_t*, int64_t)
     int64_t floor_tick(rig_t*, const motion_t*, uint8_t*, int, int, int64_t)
-    void floor_pace(int64_t, int, int, int64_t*, int64_t)
-    int64_t floor_receive(int, int64_t*, int64_t)
 
 
 def _sizes():
@@ -340,22 +338,3 @@ cdef class Hexapod:
         """Do `n` ticks with the same motion; return how many broke a bound."""
         cdef motion_t* rows = <motion_t*>bytes_of(motion, sizeof(motion_t))
         return floor_hexapod_repeat(&floor.rig, &self.hexapod, rows, bytes_of(packet, 24), n)
-
-
-def pace(int64_t period_ns, int64_t ticks, int fd, int port):
-    """Run the bare loop; return the lateness of each packet [ns].  Releases the GIL."""
-    late = np.full(ticks, 0, np.int64)      # full, not zeros, touches its pages
-    cdef int64_t[::1] view = late
-    with nogil:
-        floor_pace(period_ns, fd, port, &view[0], ticks)
-    return late
-
-
-def receive(clock, sock, int64_t room):
-    """Run the loop that only receives, on the shared clock; return when each datagram was received [ns]."""
-    received = np.full(room, 0, np.int64)
-    cdef int64_t[::1] view = received
-    cdef int fd = sock.fileno()
-    with nogil:
-        room = floor_receive(fd, &view[0], room)
-    return received[:room]

@@ -16,7 +16,7 @@ from motioncue.output import packet as custom
 from motioncue.output.actuation import OutputChain
 from motioncue.platforms import build as platforms
 from motioncue.profile.profile import parse_profile
-from motioncue.virtual.simulated_run import standard_drive
+from motioncue.virtual.installation import standard_drive
 
 FIELDS = ", ".join(f'{{ offset = {4 * n}, type = "f4", channel = "leg_{n + 1}" }}' for n in range(6))
 TEXT = f"""

@@ -8,7 +8,7 @@ import numpy as np
 import motioncue
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.engine.assembly import algorithm_of
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 
 PLATFORMS = ("box-small", "box-large", "hexapod-dim", "hexapod-simona")
 CAP = 200  # default of cueing.iterations

@@ -2,12 +2,9 @@
 #include "floor.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define G 9.80665
 
@@ -341,11 +338,6 @@ static struct sockaddr_in loopback(int port) {
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return to;
 }
-static inline int64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
 
 /* The work of a tick, n times without waiting: washout, pack and, if fd is one, send; returns what was sent. */
 int64_t floor_tick(rig_t *rig, const motion_t *in, uint8_t *packet, int fd, int port, int64_t n) {
@@ -358,27 +350,4 @@ int64_t floor_tick(rig_t *rig, const motion_t *in, uint8_t *packet, int fd, int 
         if (fd >= 0) sent += sendto(fd, packet, PACKET_SIZE, 0, (const struct sockaddr *)&to, sizeof to) == PACKET_SIZE;
     }
     return sent;
-}
-
-/* The bare loop: sleep to an absolute deadline, read the clock, send; `late` is how late each packet went [ns]. */
-void floor_pace(int64_t period, int fd, int port, int64_t *late, int64_t n) {
-    const struct sockaddr_in to = loopback(port);
-    uint8_t packet[PACKET_SIZE] = "BNG1";
-    prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
-    int64_t deadline = now() + period;
-    for (int64_t i = 0; i < n; i++, deadline += period) {
-        const struct timespec t = {deadline / 1000000000LL, deadline % 1000000000LL};
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR) {}
-        late[i] = now() - deadline;
-        sendto(fd, packet, sizeof packet, 0, (const struct sockaddr *)&to, sizeof to);
-    }
-}
-
-/* Receives until a datagram of one byte comes and reads the clock after each of the first n; returns how many there were. */
-int64_t floor_receive(int fd, int64_t *received, int64_t n) {
-    uint8_t buffer[2048];
-    int64_t i = 0;
-    while (recv(fd, buffer, sizeof buffer, 0) > 1)
-        if (i < n) received[i++] = now();
-    return i;
 }

@@ -107,7 +107,4 @@ void floor_adaptive(adaptive_t *rig, const motion_t *in, cue_t *out, int64_t n);
 void floor_adaptive_repeat(adaptive_t *rig, const motion_t *in, cue_t *out, int64_t n);
 
 int64_t floor_tick(rig_t *rig, const motion_t *in, uint8_t *packet, int fd, int port, int64_t n);
-int64_t floor_receive(int fd, int64_t *received, int64_t n);
-void floor_pace(int64_t period, int fd, int port, int64_t *late, int64_t n);
-int64_t floor_receive(int fd, int64_t *received, int64_t n);
 #endif

@@ -1,4 +1,4 @@
-"""Lateness of the emitter's packets, compared with a bare C loop on the same machine in the same minute.
+"""Lateness of the emitter's packets, beside the bare loop of `motioncue bench` in the same minute.
 
     python benchmarks/jitter.py                     # everything, about five minutes
     python benchmarks/jitter.py --only loaded spin  # some of it
@@ -27,13 +27,12 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from building import build
 from pairs import fact, row
 
 from motioncue import load_profile
 from motioncue.bench.floor import receive
 from motioncue.bench.latency import bare_receiver, costs_ns, engine, port_of, running
-from motioncue.bench.pacing import Loop, burning, emitter, figures, run_block
+from motioncue.bench.pacing import Loop, bare, burning, emitter, figures, run_block
 from motioncue.core.clock import MonotonicClock, prepare_thread, processors_awake
 from motioncue.core.threads import RecordRing
 from motioncue.engine.changes import Tuner
@@ -66,11 +65,6 @@ class Sizes(NamedTuple):
 
 
 SMOKE = Sizes(pairs=2, block_s=0.1, long_s=0.5, frames=10)
-
-
-def bare_loop(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Any, Any]:
-    """Run the bare C loop."""
-    return build()[0].pace(period_ns, ticks, out.fileno(), port), np.arange(ticks)
 
 
 def granted() -> bool:
@@ -187,7 +181,7 @@ def beside_bare_loop(condition: str, rate_hz: float, sizes: Sizes) -> Found:
             f"emitter, {rate_hz:g} Hz, {words}",
             f"bare C loop, both under {kind}",
             Side(emitter(PROFILE)),
-            Side(bare_loop),
+            Side(bare(PROFILE.outputs[0])),
             targets,
             rate_hz=rate_hz,
             sizes=sizes,
@@ -362,7 +356,7 @@ def arrival(condition: str, sizes: Sizes) -> list[dict[str, Any]]:
                     found = engine(PROFILE, sizes.frames)
                     ours.append((float(np.median(found.published)) + package_ns) / 1e3)
                 else:
-                    found = bare_receiver(sizes.frames, build()[0].receive)
+                    found = bare_receiver(sizes.frames)
                     theirs.append(float(np.median(found.published)) / 1e3)
                 assert found.lost == 0
     figure = f"from the arrival of a datagram to its motion published, {words}: p50"

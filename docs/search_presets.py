@@ -14,7 +14,7 @@ import numpy.typing as npt
 import motioncue
 from motioncue.recording.recording import sample_recording
 from motioncue.tuning.tune import Bounds, tune
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 
 CHANNELS = ("surge", "sway", "heave", "roll", "pitch", "roll_rate", "pitch_rate", "yaw_rate")
 BOUNDS = {"small": Bounds(0.9, 0.21, 0.25), "medium": Bounds(0.9, 0.22, 0.25), "large": Bounds(0.9, 0.24, 0.25)}

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from motioncue.engine.embedding import Rigs, bind, relay
     from motioncue.engine.engine import Engine
     from motioncue.frames.body import body_motion
-    from motioncue.profile.platform import platform
-    from motioncue.profile.profile import Profile
+    from motioncue.profile.profile import Profile, platform
     from motioncue.recording.recording import read, read_pieces
     from motioncue.scoring.omct import omct
     from motioncue.scoring.score import score
@@ -79,7 +78,7 @@ _LATER = {
     "cue": "motioncue.engine.assembly",
     "load_profile": "motioncue.engine.assembly",
     "omct": "motioncue.scoring.omct",
-    "platform": "motioncue.profile.platform",
+    "platform": "motioncue.profile.profile",
     "preview": "motioncue.cueing.preview",
     "read": "motioncue.recording.recording",
     "read_pieces": "motioncue.recording.recording",

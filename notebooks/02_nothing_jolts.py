@@ -33,7 +33,7 @@ import numpy as np
 import motioncue
 from motioncue.drive.courses import EVENTS, INCIDENTS, PARKS
 from motioncue.safety.supervisor import TABLE, State
-from motioncue.virtual.simulated_run import ride
+from motioncue.virtual.installation import ride
 
 plt.rcParams["figure.dpi"] = 100
 PROFILE = "ccd-dk-washout"

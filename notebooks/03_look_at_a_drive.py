@@ -36,7 +36,7 @@ from motioncue.engine.replay import first_difference, repeat
 from motioncue.recording.export import export
 from motioncue.scoring.changes import changes
 from motioncue.sources.city_car_driving.packets import FRAME
-from motioncue.virtual.simulated_run import ride
+from motioncue.virtual.installation import ride
 
 plt.rcParams["figure.dpi"] = 100
 PROFILE = "ccd-dk-washout"

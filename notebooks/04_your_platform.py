@@ -33,8 +33,8 @@ import motioncue
 from motioncue.core.channels import GRAVITY
 from motioncue.engine.fitting import fit
 from motioncue.scoring.reports import ranges_figure, side_figure, workspace_figure
+from motioncue.virtual.installation import ride
 from motioncue.virtual.platform_twin import Drive, delay_s, felt
-from motioncue.virtual.simulated_run import ride
 
 plt.rcParams["figure.dpi"] = 100
 

@@ -29,7 +29,7 @@ import numpy as np
 import motioncue
 from motioncue.recording.recording import read_motion, sample_recording
 from motioncue.scoring.score import trace
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 
 plt.rcParams["figure.dpi"] = 100
 

@@ -31,7 +31,7 @@ from motioncue.core.channels import GRAVITY
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.recording.recording import read_motion, sample_recording
 from motioncue.scoring import frequency_response, step_response
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 
 plt.rcParams["figure.dpi"] = 90
 PLATFORM = "box-small"

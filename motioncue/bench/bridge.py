@@ -17,8 +17,6 @@ from motioncue.drive.car import states_at
 from motioncue.frames.body import body_motion
 from motioncue.recording.recording import read_motion, sample_recording
 
-__all__ = ["LATE_US", "Worth", "arrivals", "car", "evaluate", "recorded", "sine", "tables"]
-
 Array: TypeAlias = npt.NDArray[np.float64]
 Truth: TypeAlias = Callable[[Array], npt.NDArray[np.void]]
 

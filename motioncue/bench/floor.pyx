@@ -3,19 +3,12 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.core.clock cimport Clock, Time
-from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
+from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_arrival, mc_fd, mc_receive, mc_send_to, packed_address
 
 import numpy as np
 
-__all__ = ["pace", "receive", "send"]
-
 cdef enum:
     LARGEST = 2048          # largest datagram [bytes]
-
-
-cdef extern from "motioncue/bench/arrival.h" nogil:
-    int64_t mc_arrival(mc_fd fd)
-    int mc_receive(mc_fd fd, uint8_t* buffer, int room)
 
 
 def pace(Clock clock not None, int64_t period_ns, int64_t ticks, sock, int port, const uint8_t[::1] packet not None):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from motioncue import sources
 from motioncue.bench.floor import receive, send
 from motioncue.bench.pacing import Integers, spin_ns
+from motioncue.bench.report import COSTS
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.core.clock import Clock, FakeClock, MonotonicClock, prepare_receiver, prepare_thread
 from motioncue.engine.assembly import algorithm_of
@@ -26,18 +27,6 @@ from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Profile
 from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving.packets import FRAME
-
-__all__ = [
-    "COSTS",
-    "INTERVAL_NS",
-    "Delays",
-    "bare_receiver",
-    "costs_ns",
-    "engine",
-    "port_of",
-    "running",
-    "sample_frames",
-]
 
 INTERVAL_NS = 5_137_000  # between frames, so that they meet every phase of the grid, and never two between two ticks
 FIRST = 5  # start-up frames, not counted
@@ -180,13 +169,6 @@ def running(work: Callable[[], object], stop: Callable[[], object] = lambda: Non
 
 
 REPEATS = 9
-COSTS = {
-    "package": "a package taken: framed, decoded, body frame, published (one call from Python each)",
-    "tick": "a tick, all of it but the sending",
-    "tick_sent": "a tick and one packet to this machine",
-    "batch": "a tick of a batch over a whole recording",
-}
-"""The measured operations."""
 
 
 def costs_ns(profile: Profile) -> dict[str, float]:

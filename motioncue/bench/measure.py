@@ -27,12 +27,10 @@ from motioncue.bench.pacing import (
     run_block,
     summary,
 )
-from motioncue.bench.verdict import advice, verdict
+from motioncue.bench.report import advice, verdict
 from motioncue.core.clock import processors_awake
 from motioncue.errors import EndpointError, MotioncueError
 from motioncue.profile.profile import Profile
-
-__all__ = ["FULL", "QUICK", "Plan", "measure"]
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,6 @@ from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Output, Profile
 from motioncue.recording.recording import read_packages, sample_recording
 
-__all__ = ["burning", "cyclictest", "parse_histogram"]
-
 # Each process ends with its parent, however that ends, because its standard input closes.
 BURN = """
 import os, sys, threading
@@ -161,7 +159,9 @@ def bare(output: Output) -> Loop:
     """Return the bare loop: the emitter's clock and packet, and nothing else."""
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
-        return pace(MonotonicClock(spin_ns(output)), period_ns, ticks, out, port, MOTION.encode())
+        found: tuple[Integers, Integers]
+        found = pace(MonotonicClock(spin_ns(output)), period_ns, ticks, out, port, MOTION.encode())
+        return found
 
     return run
 

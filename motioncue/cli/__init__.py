@@ -14,8 +14,6 @@ import click
 from motioncue._version import __version__
 from motioncue.errors import MotioncueError, not_among
 
-__all__ = ["COMMANDS", "Group", "cli", "main"]
-
 COMMANDS: Mapping[str, str] = {
     "demo": "Drive a virtual car through the whole engine.",
     "init": "Write a profile for your simulator and your platform.",

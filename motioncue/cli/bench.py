@@ -10,15 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from motioncue.bench.latency import COSTS
 from motioncue.bench.measure import FULL, QUICK, measure
-from motioncue.bench.report import LOADS, NAMES, check_report, write_report
+from motioncue.bench.report import COSTS, LOADS, NAMES, check_report, write_report
 from motioncue.cli.common import folded, json_option, print_json
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import ASCII, Glyphs, console, glyphs_of, microseconds, percent
 from motioncue.engine.assembly import load_profile
-
-__all__ = ["command"]
 
 CELL = 8  # characters per figure
 BAR = 7  # length of a histogram's longest bar

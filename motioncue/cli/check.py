@@ -33,8 +33,6 @@ from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.schema import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
 
-__all__ = ["command"]
-
 QUIET_S = 0.5  # without another datagram, the simulator is waiting for an answer that only a known system gives
 JUDGED = ("source.options.", "source.acceleration=", "watch.")  # keys that --set may change without a profile
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}

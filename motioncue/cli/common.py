@@ -32,34 +32,6 @@ if TYPE_CHECKING:
     from motioncue.view.access import Address
     from motioncue.view.model import Watched
 
-__all__ = [
-    "Unblocked",
-    "described",
-    "duration_option",
-    "echo",
-    "folded",
-    "json_option",
-    "logged",
-    "naming_systems",
-    "packet_option",
-    "pick_options",
-    "positive",
-    "print_json",
-    "progress",
-    "record_options",
-    "record_source_options",
-    "recording",
-    "refuse_source",
-    "report_option",
-    "set_option",
-    "shown_by",
-    "source_options",
-    "source_recorder",
-    "strict",
-    "view_option",
-    "write_report",
-]
-
 ROOM = 1000  # texts waiting to be written
 PATIENCE_S = 1.0  # for the remaining texts at the end
 

@@ -13,8 +13,6 @@ from motioncue.errors import ConfigError
 from motioncue.profile.profile import Profile
 from motioncue.scoring.score import Score, trace
 
-__all__ = ["command"]
-
 NO_POSE = "direct"  # moves no platform
 EQUAL = 1.0  # scores that are nearer are told apart by no driver
 

@@ -11,8 +11,6 @@ from motioncue.cli.common import described, echo, naming_systems, packet_option,
 from motioncue.errors import PacketError
 from motioncue.recording.packages import LARGEST, SAID, Pick, Raw, contents, parse_recording, quoted
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("system", metavar="SYSTEM")

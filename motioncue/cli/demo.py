@@ -24,8 +24,6 @@ from motioncue.view.access import Address
 from motioncue.view.model import path_of, values_of
 from motioncue.virtual.installation import Installation
 
-__all__ = ["command", "installation_view"]
-
 
 def installation_view(installation: Installation, messages: Sequence[str] = (), address: str = "") -> EngineView:
     """Return a factory of views of an installation, in which the cue is what the platform received."""

@@ -11,8 +11,6 @@ from motioncue.recording.drive import WHAT, Drive
 from motioncue.recording.export import export
 from motioncue.recording.recording import read_pieces
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -9,11 +9,9 @@ import click
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import channels_of
 from motioncue.platforms.settings import platform_presets
-from motioncue.profile.platform import platform as platform_of
 from motioncue.profile.profile import builtin_profiles, parse_profile, profile_text
+from motioncue.profile.profile import platform as platform_of
 from motioncue.wire.description import packet_presets
-
-__all__ = ["begin", "command", "platforms", "simulators", "written"]
 
 FED = "program-dk"  # fed by a program that runs the engine, and chooses for itself
 

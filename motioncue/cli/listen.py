@@ -42,8 +42,6 @@ from motioncue.recording.recorder import RING_BYTES
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.view.model import values_of
 
-__all__ = ["command"]
-
 log = logging.getLogger("motioncue")
 
 HINT = "Ctrl-C ends it"

@@ -5,9 +5,7 @@ from pathlib import Path
 import click
 
 from motioncue.cli.common import progress, refuse_source
-from motioncue.recording.mend import mend
-
-__all__ = ["command"]
+from motioncue.recording.mcap_writer import mend
 
 
 @click.command()

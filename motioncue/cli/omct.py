@@ -10,8 +10,6 @@ from motioncue.engine.assembly import load_profile_on
 from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, boundaries_of, omct
 from motioncue.scoring.reports import omct_report
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("profile", metavar="PROFILE")

@@ -12,8 +12,6 @@ from contextlib import ExitStack
 from types import FrameType, TracebackType
 from typing import Any
 
-__all__ = ["ENDINGS", "ENTER", "ESC", "REQUESTS", "Closing", "Events", "Interrupts", "Keys", "event_name", "operation"]
-
 ESC = "\x1b"
 ENTER = "\r\n"
 

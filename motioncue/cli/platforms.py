@@ -14,10 +14,8 @@ from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.platforms.settings import platform_presets, platform_text
 from motioncue.platforms.singular import SINGULAR
-from motioncue.profile.platform import platform as platform_of
+from motioncue.profile.profile import platform as platform_of
 from motioncue.scoring.reports import platform_report
-
-__all__ = ["command"]
 
 
 @click.group(cls=Group, invoke_without_command=True)

@@ -10,8 +10,6 @@ from motioncue.profile.profile import Profile, builtin_profiles, parse_profile, 
 from motioncue.profile.reference import markdown, sections
 from motioncue.wire.description import packet_presets, packet_text
 
-__all__ = ["command"]
-
 
 @click.group(cls=Group, invoke_without_command=True)
 @click.pass_context

@@ -34,8 +34,6 @@ from motioncue.scoring.changes import changes
 from motioncue.view.access import Address
 from motioncue.view.playback import Played
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -18,8 +18,6 @@ from motioncue.recording.handover import for_strangers, without_names
 from motioncue.recording.packages import recorded_source
 from motioncue.recording.recording import read
 
-__all__ = ["command"]
-
 LARGEST = 200_000  # [characters] of what a report says that are shown
 MOST_MINUTES = 30.0
 

@@ -33,8 +33,6 @@ from motioncue.profile.profile import builtin_profiles
 from motioncue.view.access import Address
 from motioncue.view.model import path_of
 
-__all__ = ["Follower", "command"]
-
 log = logging.getLogger("motioncue")
 
 PERIOD_S = 0.2  # interval between looks at the file

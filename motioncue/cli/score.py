@@ -19,10 +19,8 @@ from motioncue.recording.packages import quoted
 from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring.reports import score_report
 from motioncue.scoring.score import Score, Traces, trace
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 from motioncue.virtual.simulators import SAMPLE
-
-__all__ = ["DRIVES", "command", "drive_of", "drive_options"]
 
 DRIVES = f"A recording, or a virtual drive: {', '.join(COURSES)}; `{SAMPLE}` is the drive in the package."
 

@@ -17,8 +17,6 @@ from motioncue.transports.udp import open_sender
 from motioncue.wire.commands import assigned
 from motioncue.wire.packet import Packet
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("system", metavar="SYSTEM")

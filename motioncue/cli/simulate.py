@@ -30,8 +30,6 @@ from motioncue.recording.packages import Pick
 from motioncue.recording.recorder import RING_BYTES, package_kind
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
 
-__all__ = ["command"]
-
 GRACE_S = 1.0  # beyond the requested time, for the last answer
 TELL_S = 10.0  # interval between messages about waiting
 WAIT_S = 60.0  # longest wait for an engine if a duration is requested

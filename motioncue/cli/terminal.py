@@ -23,36 +23,6 @@ from motioncue.cli.common import Unblocked, folded
 from motioncue.engine.journal import CALM
 from motioncue.view.model import CHANNELS, Channel, verdict
 
-__all__ = [
-    "ASCII",
-    "BLOCKS",
-    "PERIOD_S",
-    "SMOOTH",
-    "STATES",
-    "Glyphs",
-    "History",
-    "Line",
-    "Rate",
-    "Screen",
-    "Series",
-    "Transition",
-    "View",
-    "bar",
-    "clock",
-    "console",
-    "engine_rows",
-    "glyphs_for",
-    "lateness",
-    "microseconds",
-    "percent",
-    "platform_rows",
-    "plot",
-    "print_summary",
-    "reasons",
-    "render",
-    "wanted",
-]
-
 Cell: TypeAlias = tuple[str, Style]
 
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # bits of a braille character, by column and row

@@ -22,12 +22,10 @@ from motioncue.engine.assembly import load_profile_on
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Profile, profile_text
 from motioncue.profile.tables import parsed
+from motioncue.tuning.evaluator import with_values
 from motioncue.tuning.front import AIMS, SHARES, Point
-from motioncue.tuning.parameters import with_values
 from motioncue.tuning.report import front_rows, report
 from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, tune, tuned_text, written_out
-
-__all__ = ["command"]
 
 SHOWN = 8  # sensitivities in the summary
 LEAST = 0.5  # points that count as a difference

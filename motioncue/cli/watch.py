@@ -16,8 +16,6 @@ from motioncue.platforms.build import Built
 from motioncue.profile.explain import bounds_off
 from motioncue.view.model import PlatformInForce, felt_of, positions_of, used_of, values_of
 
-__all__ = ["KEYS", "EngineView", "Operator", "watch"]
-
 SHOWN = 20  # most transitions in a view
 
 PARKS = ("p", ESC)

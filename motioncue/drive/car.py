@@ -20,23 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from motioncue.core.channels import GRAVITY
 from motioncue.errors import ConfigError, not_among
 
-__all__ = [
-    "DRIVES",
-    "GEARS",
-    "MAX_RATE_HZ",
-    "SCRIPTS",
-    "STATE_DTYPE",
-    "Feature",
-    "Leg",
-    "Script",
-    "Shift",
-    "angles_and_rates",
-    "body_axes",
-    "drive",
-    "product",
-    "states_at",
-]
-
 
 class Leg(NamedTuple):
     """One change of speed by the driver; between legs the speed is constant."""

@@ -16,21 +16,6 @@ from numpy.typing import NDArray
 from motioncue.drive.car import DRIVES, SCRIPTS, STATE_DTYPE, drive, product
 from motioncue.errors import ConfigError, not_among
 
-__all__ = [
-    "COURSES",
-    "DESCRIPTION",
-    "DURATION_S",
-    "EVENTS",
-    "INCIDENTS",
-    "PARKS",
-    "REFUSALS",
-    "Course",
-    "Incident",
-    "course",
-    "length_s",
-    "troubled",
-]
-
 DESCRIPTION = "pauses, teleports, broken frames and a second session, with honest hard driving in between"
 DURATION_S = 70.0
 

@@ -15,13 +15,10 @@ import numpy as np
 
 from motioncue.errors import EndpointError, PacketError
 from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.line import Line
+from motioncue.transports.line import Line, open_line
 from motioncue.transports.mapped import SHARED
-from motioncue.transports.serial import open_line
 from motioncue.transports.udp import open_receiver, open_sender
-from motioncue.wire.gather import Gather
-
-__all__ = ["DatagramListener", "DatagramSimulator", "MemorySimulator", "Paced", "untold"]
+from motioncue.wire.source_description import Gather
 
 LATE_S = 0.25  # a longer delay is not caught up
 

@@ -26,11 +26,10 @@ from motioncue.output.check_in import check_exchanges
 from motioncue.platforms import build as platforms
 from motioncue.platforms.settings import Platform
 from motioncue.profile.explain import explain, shown
-from motioncue.profile.platform import platform_table
-from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, profile_text
+from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, platform_table, profile_text
 from motioncue.safety.limiter import CueLimits, OutputLimits
 from motioncue.transports.endpoint import Endpoint, parse_endpoint
-from motioncue.transports.serial import BAUD, bits_of_a_byte
+from motioncue.transports.line import BAUD
 from motioncue.wire.packet import Derivation, Encoding
 
 __all__ = ["actuate", "cue", "load_profile", "load_profile_on"]
@@ -166,7 +165,7 @@ def highest_rate_of(output: Output) -> float:
 def check_line(output: Output, endpoint: Endpoint, encoding: Encoding) -> None:
     """Refuse a serial line that cannot carry the packets."""
     size, others = encoding.table.largest, encoding.others
-    baud, bits = baud_of(output, endpoint), bits_of_a_byte(endpoint)
+    baud, bits = baud_of(output, endpoint), endpoint.bits_of_a_byte
     beside = sum(each.table.largest * bits / every_s for each, every_s in others if every_s)
     needs = math.ceil(size * bits * output.rate_hz + beside)
     if output.shared:

@@ -27,8 +27,7 @@ from motioncue.output.check_in import CheckedIn
 from motioncue.profile.explain import bounds_in_force, bounds_off, shown
 from motioncue.profile.profile import Profile, Record, differences
 from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.line import Line, error_text
-from motioncue.transports.serial import open_line
+from motioncue.transports.line import Line, error_text, open_line
 from motioncue.transports.udp import open_sender, tell_unheard
 from motioncue.wire.packet import Encoding
 

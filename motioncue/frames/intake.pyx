@@ -23,11 +23,10 @@ from motioncue.frames.state cimport (
     REASON_COUNT, IntakeState, Tuned, tuned_clear, tuned_read, tuned_write, begin, refuse, tell,
 )
 from motioncue.frames.watch cimport Watch, watch_restart
-from motioncue.wire.cipher cimport Cipher, mc_cipher_apply
 from motioncue.wire.codec cimport F4, F8, N8, TEXT, decode
 from motioncue.wire.messages cimport (
-    REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
-    reply_write, set_absent,
+    REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Cipher, Message, Reply, add_message, find_message, make_reply,
+    mc_cipher_apply, reply_write, set_absent,
 )
 
 from motioncue.core.channels import MOTION_DTYPE, TELEMETRY_DTYPE

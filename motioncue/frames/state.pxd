@@ -11,8 +11,7 @@ from motioncue.frames.stages cimport Stages
 from motioncue.frames.stamps cimport Stamps
 from motioncue.frames.timeline cimport Timeline, timeline_restart
 from motioncue.frames.watch cimport Watch, watch_restart
-from motioncue.wire.cipher cimport MC_CIPHER_BYTES, mc_cipher
-from motioncue.wire.messages cimport Messages
+from motioncue.wire.messages cimport MC_CIPHER_BYTES, Messages, mc_cipher
 
 
 cdef enum:

@@ -13,8 +13,6 @@ from motioncue.safety.settings import Limits
 if TYPE_CHECKING:
     from motioncue.profile.profile import Profile
 
-__all__ = ["bounds_in_force", "bounds_off", "explain", "shown", "tables_of", "words_of"]
-
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
 

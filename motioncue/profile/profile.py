@@ -13,9 +13,11 @@ import msgspec
 from motioncue.core.card import card
 from motioncue.core.table import Table
 from motioncue.cueing.settings import Cueing
-from motioncue.errors import ConfigError, meant
+from motioncue.errors import ConfigError, meant, not_among
 from motioncue.frames.settings import Watch
-from motioncue.platforms.settings import Platform
+from motioncue.platforms.build import platform_named
+from motioncue.platforms.machine import MotionPlatform
+from motioncue.platforms.settings import Axes, CrankHexapod, Hexapod, Platform, Posts, platform_presets
 from motioncue.profile.explain import explain, shown
 from motioncue.profile.tables import (
     as_tuples,
@@ -31,27 +33,10 @@ from motioncue.profile.tables import (
     refuse_long_keys,
     refuse_not_finite,
 )
-from motioncue.safety.settings import Free, Limits, OutputLimits, in_si
+from motioncue.safety.settings import Free, OutputLimits, in_si
+from motioncue.safety.settings import Limits as Limits
 from motioncue.wire.description import PacketTable
 from motioncue.wire.source_description import SourcePacket
-
-__all__ = [
-    "Limits",
-    "Output",
-    "OutputLimits",
-    "Profile",
-    "Record",
-    "Source",
-    "Supervisor",
-    "Watch",
-    "builtin_profiles",
-    "differences",
-    "overridden",
-    "parse_profile",
-    "platform_from",
-    "profile_text",
-    "resolved_text",
-]
 
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
 
@@ -383,3 +368,47 @@ def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) ->
     if scaled is not None and isinstance(cueing, dict) and getattr(profile.cueing, "preset", None) == "auto":
         return _profile({**tables, "cueing": merged(scaled(profile), cueing)}, name)
     return profile
+
+
+def platform_table(of: Platform | Profile | Mapping[str, Any] | str | Path) -> Platform:
+    """Return the table of a platform, not yet examined."""
+    if isinstance(of, Hexapod | CrankHexapod | Posts | Axes):
+        return of
+    if isinstance(of, Mapping):
+        return platform_from(of)
+    if not isinstance(of, Profile):
+        name = str(of)
+        if name in platform_presets():
+            return platform_named(name)
+        if not name.endswith(".toml"):
+            raise ConfigError(f"platform: {not_among(name, platform_presets())}, and profiles in .toml files")
+        of = parse_profile(profile_text(name), name=name)
+    if of.platform is None:
+        raise ConfigError(f"{of.name}: found no [platform]")
+    return of.platform
+
+
+def platform(of: Platform | Profile | Mapping[str, Any] | str | Path) -> MotionPlatform:
+    """Return the kinematics of a platform: inverse, forward, Jacobian, ranges, workspace.
+
+    Parameters
+    ----------
+    of : Platform, Profile, mapping, str or Path
+        The name of a built-in platform, a profile or its file with a ``[platform]``, or that table itself.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such platform, or it cannot be; names what was found and what is allowed.
+
+    Examples
+    --------
+    >>> hexapod = motioncue.platform("hexapod-simona")
+    >>> legs = hexapod.inverse([[0.1, 0.0, 0.0, 0.0, 0.0, 0.0]])        # 10 cm forward
+    >>> hexapod.forward(legs).round(9)[0, 0]
+    0.1
+    >>> posts = motioncue.platform({"preset": "posts-4", "post": {"max_m": 0.05}})
+    >>> posts.ranges["heave_displacement"]
+    (-0.1, 0.05)
+    """
+    return MotionPlatform(platform_table(of))

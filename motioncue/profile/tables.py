@@ -14,22 +14,6 @@ from motioncue.platforms.settings import platform_presets
 from motioncue.profile.explain import shown, tables_of
 from motioncue.wire.description import packet_presets
 
-__all__ = [
-    "as_tuples",
-    "choose_preset",
-    "fill_from_presets",
-    "flat",
-    "given",
-    "merged",
-    "parsed",
-    "preset_hint",
-    "presets_of",
-    "put",
-    "refuse_long_keys",
-    "refuse_not_finite",
-]
-
-
 DOTS = 32  # in a line of a profile
 DEPTH = 32  # of tables and lists
 VALUES = 100_000  # in one change
@@ -230,3 +214,37 @@ def preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
     if lacks and "preset" not in tables["platform"]:
         return f"; platform.preset fills what is left out, allowed are {', '.join(platform_presets())}"
     return ""
+
+
+def changed_text(text: str, values: Mapping[str, Any]) -> str:
+    """Return TOML with some values changed, and its comments, order and layout kept."""
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    for key, value in values.items():
+        *path, name = _steps(key)
+        table: Any = document
+        above: list[tuple[Any, str | int]] = []
+        for step in path:
+            if isinstance(step, int):
+                if not isinstance(table, list):
+                    raise TypeError(f"{key}: found no list, allowed is one of tables")
+            elif step not in table:
+                if value is None:
+                    break
+                table[step] = tomlkit.table() if table is document else tomlkit.inline_table()
+            above.append((table, step))
+            table = table[step]
+        else:
+            if value is not None:
+                table[name] = value
+            elif table.pop(name, None) is not None:
+                while above and not table and isinstance(above[-1][1], str):
+                    table, step = above.pop()
+                    table.pop(step)
+    return tomlkit.dumps(document)
+
+
+def _steps(key: str) -> list[str | int]:
+    """Return the steps of a dotted path; those into a list are whole numbers."""
+    return [int(step[:-1]) if step.endswith("]") else step for step in key.replace("[", ".").split(".")]

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["numbered", "write_whole"]
-
 
 def numbered(path: Path, number: int) -> Path:
     """Return a path with a number added to its name."""

@@ -7,8 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from motioncue.errors import PacketError
 
-__all__ = ["MOST", "Captured", "Datagram", "Incomplete", "captured", "is_capture"]
-
 PCAPNG = b"\x0a\x0d\x0d\x0a"
 MAGIC = (
     *(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d"),  # pcap: us, ns; either order

@@ -11,12 +11,10 @@ from motioncue.core.card import card
 from motioncue.core.channels import CUE, MOTION
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import build
-from motioncue.profile.platform import platform_table
+from motioncue.profile.profile import platform_table
 from motioncue.recording.mcap_reader import Settings
 from motioncue.recording.schema import HOLE, Event, Hole, Package
 from motioncue.safety.supervisor import State
-
-__all__ = ["KILLED", "WHAT", "Column", "Drive", "actuators_of", "columns", "hole_text"]
 
 WHAT = ("ticks", "frames", "events")
 """Tables of a recording."""

@@ -13,8 +13,6 @@ from motioncue.errors import ConfigError, not_among
 from motioncue.recording.atomic_file import write_whole
 from motioncue.recording.drive import WHAT, Column, Drive
 
-__all__ = ["FORMATS", "Exported", "export"]
-
 ROWS = 10_000  # rows at a time, which bounds the memory
 
 Tables: TypeAlias = Iterator[list[Column]]

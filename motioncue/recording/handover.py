@@ -8,8 +8,6 @@ from typing import Any
 from motioncue.recording.drive import Drive
 from motioncue.recording.recorder import OPENING_BYTES
 
-__all__ = ["for_strangers", "without_names"]
-
 HOST = re.compile(r"\b(udp|tcp)://(\[[^\]]*\]|[^:/\s\"']*)")
 HERE = re.compile(r"(127\.[\d.]+|0\.0\.0\.0|localhost|\[::1?\]|)")
 ELSEWHERE = "192.0.2.1"  # an address for documents (RFC 5737)

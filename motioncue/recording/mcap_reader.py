@@ -35,8 +35,6 @@ from motioncue.recording.schema import (
     records_at,
 )
 
-__all__ = ["LATEST_NS", "Damage", "McapFile", "Settings", "events_in", "is_mcap", "packages_in", "settings_in"]
-
 MAGIC = b"\x89MCAP0\r\n"
 LARGEST_CHUNK = 64 << 20  # [bytes] unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
 LARGEST_RECORD = 64 << 20  # [bytes]

@@ -7,16 +7,18 @@ import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from mcap.writer import CompressionType, Writer
 
 from motioncue._version import __version__
-from motioncue.errors import ConfigError
-from motioncue.recording.atomic_file import numbered
-from motioncue.recording.ros2_writer import (
+from motioncue.errors import ConfigError, PacketError
+from motioncue.recording.atomic_file import numbered, write_whole
+from motioncue.recording.mcap_reader import McapFile
+from motioncue.recording.packages import quoted
+from motioncue.recording.ros2 import (
     IMU_TOPIC,
     JOINT_RATE_HZ,
     JOINT_TOPIC,
@@ -40,8 +42,6 @@ from motioncue.recording.schema import (
     encode_package,
     encode_settings,
 )
-
-__all__ = ["RecordingWriter"]
 
 CHUNK_BYTES = 256 << 10
 """Size at which a chunk is closed, unless it is flushed earlier: the most that a cut file loses."""
@@ -219,3 +219,46 @@ class RecordingWriter:
             self.abandon()
         else:
             self.close()
+
+
+class Mended(NamedTuple):
+    """What has been mended."""
+
+    path: Path
+    messages: int
+    ended: bool
+    """Whether the file had its end."""
+    damage: tuple[str, ...]
+    """What could not be read."""
+
+
+def mend(path: str | Path, to: str | Path, *, force: bool = False) -> Mended:
+    """Write what can be read of an MCAP file, of any software, to a file that is whole."""
+    file, to = McapFile(path), Path(to)
+    if file.empty:
+        raise PacketError(f"recording {quoted(path)}: found no message that can be read")
+    count = 0
+
+    def write(part: Path) -> None:
+        nonlocal count
+        with part.open("wb") as out:
+            writer = Writer(out, compression=CompressionType.ZSTD)
+            writer.start(profile=file.profile, library="motioncue mend")
+            schemas = {number: writer.register_schema(*schema) for number, schema in file.schemas.items()}
+            channels = {
+                number: writer.register_channel(topic, encoding, schemas.get(schema, 0))
+                for number, (topic, encoding, schema) in file.topics.items()
+            }
+            for channel, sequence, logged, published, payload in file.messages():
+                if channel in channels:  # else nothing says what it is
+                    writer.add_message(channels[channel], logged, payload, published, sequence)
+                    count += 1
+            for name, values in file.metadata.items():
+                writer.add_metadata(name, values)
+            writer.finish()
+
+    try:
+        written = write_whole(to, write, force=force)
+    except OSError as error:
+        raise ConfigError(f"{quoted(to)}: cannot be written: {error.strerror or error}") from error
+    return Mended(written, count, file.ended, file.damage.texts())

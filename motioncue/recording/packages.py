@@ -18,8 +18,6 @@ from motioncue.recording.capture import HOLE, MOST, Captured, Datagram, captured
 from motioncue.recording.mcap_reader import MAGIC, McapFile, is_mcap, packages_in, settings_in
 from motioncue.wire.source_description import SourcePacket
 
-__all__ = ["ANY", "LARGEST", "SAID", "START_NS", "UNREADABLE", "Pick", "Raw", "Recording", "Timed", "arriving", "feed"]
-
 START_NS = 1
 """Time of a recording's first package where no clock runs beside it [ns]; a time of 0 would mean never."""
 

@@ -22,8 +22,6 @@ from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.schema import Event, Hole, Package, records_at
 from motioncue.safety.supervisor import State
 
-__all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tick_ring_bytes"]
-
 log = logging.getLogger("motioncue")
 
 RING_BYTES = 8 << 20

@@ -17,7 +17,8 @@ from motioncue.bridge.bridge import Bridge
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.capture import is_capture
-from motioncue.recording.drive import KILLED, Drive, hole_text
+from motioncue.recording.drive import KILLED, hole_text
+from motioncue.recording.drive import Drive as Drive
 from motioncue.recording.mcap_reader import (
     LATEST_NS,
     MAGIC,
@@ -50,17 +51,6 @@ from motioncue.recording.packages import (
 )
 from motioncue.recording.schema import FRAME, PACKAGE, TICK, TOPICS, Package, Topic
 from motioncue.sources import System
-
-__all__ = [
-    "Drive",
-    "at_ticks",
-    "read",
-    "read_motion",
-    "read_packages",
-    "read_pieces",
-    "read_recording",
-    "sample_recording",
-]
 
 log = logging.getLogger("motioncue")
 

@@ -1,24 +1,22 @@
-"""Recordings of ROS 2, as made by robots and research vehicles, read as motion without ROS.
+"""Standard messages of ROS 2: what is read of other recordings, and what is written for other tools.
 
-Layouts: the message definitions of ROS 2's common_interfaces (sensor_msgs/msg/Imu, nav_msgs/msg/Odometry), as plain
-little-endian CDR.  Axes: REP 103: the body is x forward, y left, z up, the world x east, y north, z up.  An
-accelerometer at rest reads +g along z (REP 145).
+Axes: REP 103 (body x forward, y left, z up; world x east, y north, z up), accelerometer as in REP 145 (+g along z at
+rest).  Layouts: the definitions below, as plain little-endian CDR.
 """
 
 import re
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.core.channels import ACTUATORS, GRAVITY, MOTION_DTYPE
 from motioncue.errors import PacketError
 from motioncue.recording.mcap_reader import LATEST_NS, McapFile
+from motioncue.recording.schema import HEADER, Topic
 
-__all__ = ["Layout", "ros2_motion"]
-
-HEADER = b"\x00\x01"
 SIZES = {
     **dict.fromkeys(("bool", "byte", "char", "int8", "uint8"), 1),
     **dict.fromkeys(("int16", "uint16"), 2),
@@ -66,7 +64,7 @@ class Layout:
 
     def values(self, payload: bytes) -> dict[str, tuple[float, ...]]:
         """Return the wanted values of a message by their paths."""
-        if payload[:2] != HEADER:
+        if payload[:2] != HEADER[:2]:
             raise ValueError(f"header {payload[:4].hex()} is not plain little-endian CDR")
         body, place, found = payload[4:], 0, {}
         try:
@@ -176,7 +174,7 @@ DEFINITIONS = {
 }
 """What is written; and read, in files with definitions in another language (ROS 2 IDL) or without."""
 
-_STAMP = {"header.stamp.sec": "int32", "header.stamp.nanosec": "uint32"}
+_STAMP_FIELDS = {"header.stamp.sec": "int32", "header.stamp.nanosec": "uint32"}
 
 
 def _numbers(path: str, names: str) -> dict[str, str]:
@@ -185,14 +183,14 @@ def _numbers(path: str, names: str) -> dict[str, str]:
 
 WANTED = {
     IMU: {
-        **_STAMP,
+        **_STAMP_FIELDS,
         **_numbers("orientation", "xyzw"),  # body to world
         "orientation_covariance": "float64",  # the first element is -1 if there is no orientation
         **_numbers("angular_velocity", "xyz"),
         **_numbers("linear_acceleration", "xyz"),
     },
     ODOMETRY: {
-        **_STAMP,
+        **_STAMP_FIELDS,
         **_numbers("pose.pose.orientation", "xyzw"),
         **_numbers("twist.twist.linear", "xyz"),  # [m/s], axes of the body
     },
@@ -240,7 +238,7 @@ def _samples(file: McapFile, schema: str) -> _Samples:
             stamps.append(int(values[0]) * 10**9 + int(values[1]))
             recorded.append(min(time, LATEST_NS))
             rows.append(values[2:])
-    width = len(WANTED[schema]) - len(_STAMP)
+    width = len(WANTED[schema]) - len(_STAMP_FIELDS)
     return _Samples(np.array(stamps, np.int64), np.array(recorded, np.int64), np.array(rows).reshape(-1, width))
 
 
@@ -298,3 +296,103 @@ def ros2_motion(file: McapFile) -> npt.NDArray[np.void]:
     times = times - (times[0] if len(times) else 0)
     motion["frame_time"], motion["time"] = times * 1e-9, times
     return motion
+
+
+IMU_TOPIC = Topic("/motioncue/imu", IMU, DEFINITIONS[IMU].strip())
+"""The motion of each frame as an inertial measurement unit at the reference point would measure it."""
+
+ODOMETRY_TOPIC = Topic("/motioncue/odometry", ODOMETRY, DEFINITIONS[ODOMETRY].strip())
+"""Attitude and speed of each frame; no position."""
+
+JOINT_TOPIC = Topic("/motioncue/joint_states", JOINT_STATE, DEFINITIONS[JOINT_STATE].strip())
+"""Positions sent to the platform's actuators, at most `JOINT_RATE_HZ` times a second."""
+
+UNKNOWN = 1e9  # variance of what no simulator says [m^2]
+
+_STAMP = [("cdr", "V4"), ("sec", "<i4"), ("nanosec", "<u4")]
+_BODY = b"base_link\0"
+_IMU = np.dtype([*_STAMP, ("size", "<u4"), ("frame", "S10"), ("pad", "V2"), ("values", "<f8", 37)])
+_ODOMETRY = np.dtype(
+    [
+        *(*_STAMP, ("size", "<u4"), ("frame", "S5"), ("pad", "V3")),
+        *(("child_size", "<u4"), ("child", "S10"), ("more", "V6"), ("values", "<f8", 85)),
+    ]
+)
+
+
+def _stamped(dtype: np.dtype[np.void], times: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+    rows = np.zeros(len(times), dtype)
+    rows["cdr"] = np.void(HEADER)
+    rows["sec"], rows["nanosec"] = np.clip(times // 10**9, 0, 2**31 - 1), times % 10**9
+    return rows
+
+
+def _quaternions(motion: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
+    """Return the attitude as x, y, z, w, from the body to the world."""
+    turns = (0.5 * motion["roll"], -0.5 * motion["pitch"], 0.5 * (0.5 * np.pi - motion["yaw"]))
+    (a, b, c), (u, v, w) = map(np.sin, turns), map(np.cos, turns)
+    return np.stack(
+        [a * v * w - u * b * c, u * b * w + a * v * c, u * v * c - a * b * w, u * v * w + a * b * c], axis=1
+    )
+
+
+def imu_messages(motion: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+    """Return the payload of a `sensor_msgs/msg/Imu` for each frame.
+
+    Units: `times` [ns].
+    """
+    rows = _stamped(_IMU, times)
+    rows["size"], rows["frame"], values = len(_BODY), _BODY, rows["values"]
+    values[:, :4] = _quaternions(motion)
+    values[:, 13:16] = np.stack([motion["roll_rate"], -motion["pitch_rate"], -motion["yaw_rate"]], axis=1)
+    roll, pitch = motion["roll"], motion["pitch"]
+    up = np.stack([np.sin(pitch), np.cos(pitch) * np.sin(roll), np.cos(pitch) * np.cos(roll)], axis=1)
+    values[:, 25:28] = np.stack([motion["surge"], -motion["sway"], motion["heave"]], axis=1) + GRAVITY * up
+    return rows
+
+
+def odometry_messages(motion: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+    """Return the payload of a `nav_msgs/msg/Odometry` for each frame.
+
+    Units: `times` [ns].
+    """
+    rows = _stamped(_ODOMETRY, times)
+    rows["size"], rows["frame"], rows["child_size"], rows["child"] = 5, b"odom\0", len(_BODY), _BODY
+    values = rows["values"]
+    values[:, 3:7] = _quaternions(motion)
+    values[:, [7, 14, 21]] = UNKNOWN  # the position
+    values[:, 43] = motion["speed"]
+    values[:, 46:49] = np.stack([motion["roll_rate"], -motion["pitch_rate"], -motion["yaw_rate"]], axis=1)
+    return rows
+
+
+JOINT_RATE_HZ = 100
+
+
+def joint_dtype(names: Sequence[str]) -> np.dtype[np.void]:
+    """Return the layout of a `sensor_msgs/msg/JointState` of actuators with these names."""
+    size = len(_joint_names(names))
+    return np.dtype([*_STAMP, ("names", f"V{size}"), ("position", "<f8", len(names)), ("others", "V8")])
+
+
+def _joint_names(names: Sequence[str]) -> bytes:
+    """Return what is between the stamp and the positions: no frame, the names, and how many positions follow."""
+    out = struct.pack("<I4xI", 1, len(names))
+    for name in names:
+        text = name.encode() + b"\0"
+        out += b"\0" * (-len(out) % 4) + struct.pack("<I", len(text)) + text
+    out += b"\0" * (-len(out) % 4) + struct.pack("<I", len(names))
+    return out + b"\0" * (-len(out) % 8)  # the stamp has 8 bytes
+
+
+def joint_messages(
+    ticks: npt.NDArray[np.void], times: npt.NDArray[np.int64], names: Sequence[str]
+) -> npt.NDArray[np.void]:
+    """Return the payload of a `sensor_msgs/msg/JointState` for each tick.
+
+    Units: `times` [ns].
+    """
+    rows = _stamped(joint_dtype(names), times)
+    rows["names"] = np.void(_joint_names(names))
+    rows["position"] = ticks["actuators"][:, : min(len(names), ACTUATORS)]
+    return rows

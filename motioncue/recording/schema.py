@@ -16,22 +16,6 @@ from motioncue.core.channels import CUE, MOTION, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import PacketError
 from motioncue.safety.supervisor import State
 
-__all__ = [
-    "EVENT",
-    "FRAME",
-    "HOLE",
-    "PACKAGE",
-    "SETTINGS",
-    "TICK",
-    "TOPICS",
-    "Event",
-    "Hole",
-    "Package",
-    "Topic",
-    "bare",
-    "records_at",
-]
-
 HEADER = b"\x00\x01\x00\x00"
 """Header of every payload: plain CDR, little-endian (OMG RTPS 2.3, 10.5; DDS-XTypes 7.6.3.1.2)."""
 

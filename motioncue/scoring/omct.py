@@ -16,8 +16,7 @@ from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, Built, build
 from motioncue.platforms.servo import Servos
 from motioncue.platforms.settings import Platform
-from motioncue.profile.platform import platform_table
-from motioncue.profile.profile import Profile
+from motioncue.profile.profile import Profile, platform_table
 from motioncue.scoring.response import fundamental
 from motioncue.scoring.scene import sent
 from motioncue.scoring.senses import felt_by_pose

@@ -16,8 +16,7 @@ from motioncue.errors import ConfigError
 from motioncue.output.actuation import OutputChain
 from motioncue.platforms.build import CHANNELS, Built, build, ranges, stage_of
 from motioncue.platforms.settings import ActuatorBounds, Platform
-from motioncue.profile.platform import platform_table
-from motioncue.profile.profile import Profile
+from motioncue.profile.profile import Profile, platform_table
 from motioncue.recording.recording import at_ticks
 from motioncue.safety.limiter import OutputLimits
 from motioncue.scoring import optimum

@@ -1,9 +1,6 @@
-"""The systems that motioncue supports: one module, one row here; profiles describe others.
+"""The systems that motioncue supports: a simulator is a folder, and one row here; profiles describe others.
 
-A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
-`framed` and `identify`, which split recordings and name packets, and, where a packet may fit without being known by its
-bytes, `is_certain`.  A simulator that takes commands has them in
-`COMMANDS`, by name; if they are numbered, `COUNTER` names the field that counts.
+`interface.py` says what a simulator has.  A platform's module has `STREAMS`, `MAX_RATE_HZ`, `framed` and `identify`.
 
 The platform and the source `custom` are described by their profile.  Wherever a source's name is taken, a profile that
 describes its packet can be named instead, or its `DescribedSource` given.
@@ -12,53 +9,47 @@ describes its packet can be named instead, or its `DescribedSource` given.
 import math
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from types import ModuleType
-from typing import Any, TypeAlias
+from importlib import import_module
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.output import dk
 from motioncue.profile.explain import explain
-from motioncue.profile.profile import Source, builtin_profiles, parse_profile, profile_text
+from motioncue.profile.profile import Source as SourceTable
+from motioncue.profile.profile import builtin_profiles, parse_profile, profile_text
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.city_car_driving import packets as city_car_driving
-from motioncue.sources.described.source import DescribedSource
+from motioncue.sources.described.source import DescribedSource as DescribedSource
+from motioncue.sources.interface import Source, Twin
 from motioncue.sources.morai import packets as morai
 from motioncue.sources.vehicle_physics_pro import packets as vehicle_physics_pro
 from motioncue.wire.commands import composed
 from motioncue.wire.packet import NATIVE, Derivation, Packet
 from motioncue.wire.source_description import SourcePacket
 
-__all__ = [
-    "SYSTEMS",
-    "DescribedSource",
-    "System",
-    "by_profile",
-    "command",
-    "commands",
-    "compose",
-    "described_profiles",
-    "having",
-    "platform",
-    "read_as",
-    "source",
-    "system",
-    "system_of",
-]
-
 System: TypeAlias = str | DescribedSource
 """A system's name, or a source that a profile describes."""
 
-SYSTEMS: dict[str, ModuleType] = {
+SIMULATORS: dict[str, Source] = {
     "beamng": beamng,
     "beamng-simulink": beamng_simulink,
     "city-car-driving": city_car_driving,
-    "dk": dk,
     "morai": morai,
     "vehicle-physics-pro": vehicle_physics_pro,
 }
+"""The packets of each simulator; its twin is in the same folder."""
+
+SYSTEMS: dict[str, Any] = dict(sorted({**SIMULATORS, "dk": dk}.items()))
+"""The simulators, and the platform that takes cues."""
+
+
+def twin(name: str) -> Twin:
+    """Return the twin of one of `SIMULATORS`."""
+    module: Any = import_module(f"motioncue.sources.{name.replace('-', '_')}.twin")
+    return cast(Twin, module)
 
 
 def having(attribute: str) -> list[str]:
@@ -66,7 +57,7 @@ def having(attribute: str) -> list[str]:
     return [name for name, module in SYSTEMS.items() if hasattr(module, attribute)]
 
 
-def _find(name: str, attribute: str, key: str) -> ModuleType:
+def _find(name: str, attribute: str, key: str) -> Any:
     allowed = having(attribute)
     if name not in allowed:
         raise ConfigError(f"{key}: {not_among(name, allowed)}")
@@ -95,7 +86,7 @@ def _described(text: str, name: str) -> DescribedSource | None:
     return DescribedSource(source.packet, name, source.options, derivation)
 
 
-def system_of(source: Source) -> System:
+def system_of(source: SourceTable) -> System:
     """Return what a profile's source is: a system's name, or the source that it describes."""
     return source.system if source.packet is None else _of_packet(source.packet)
 
@@ -105,12 +96,12 @@ def _of_packet(packet: SourcePacket) -> DescribedSource:
     return DescribedSource(packet)
 
 
-def system(name: System) -> ModuleType | DescribedSource:
+def system(name: System) -> Any:
     """Return a system's module; raise ConfigError if there is no such system."""
     return _given(name) or _find(str(name), "identify", "system")
 
 
-def source(name: System, key: str = "source.system") -> ModuleType | DescribedSource:
+def source(name: System, key: str = "source.system") -> Any:
     """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
     return _given(name) or _find(str(name), "intake", key)
 
@@ -131,7 +122,7 @@ def _given(name: System) -> DescribedSource | None:
     return name if isinstance(name, DescribedSource) else by_profile(name)
 
 
-def platform(name: str) -> ModuleType:
+def platform(name: str) -> Any:
     """Return the module of a system that takes cues.
 
     Parameters

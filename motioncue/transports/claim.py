@@ -24,8 +24,6 @@ if sys.platform == "win32":
     import ctypes
     from ctypes import wintypes
 
-__all__ = ["Claim", "place_of"]
-
 PATIENCE_S = 0.3  # until a claim is free that another program is just giving up
 FOLDER = "/tmp"  # of all users, unlike the one in TMPDIR
 SHOWN = 120  # characters of a command line

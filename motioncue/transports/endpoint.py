@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from motioncue.errors import EndpointError
 
-__all__ = ["Endpoint", "parse_endpoint"]
-
 FORMS = {
     "pipe": "pipe://NAME",
     "unix": "unix://PATH",
@@ -54,6 +52,12 @@ class Endpoint(NamedTuple):
             return f"{self.scheme}://{self.path}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{f'?from={self.sender}' if self.sender else ''}"
+
+    @property
+    def bits_of_a_byte(self) -> int:
+        """How many bits one byte takes on a serial line: start, data, parity and stop bits."""
+        data, parity, stop = tuple(self.format)
+        return 1 + int(data) + (parity != "N") + int(stop)
 
     @property
     def local(self) -> bool:

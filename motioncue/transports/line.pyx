@@ -7,9 +7,16 @@ from libc.string cimport memset
 import os
 import sys
 
+from motioncue.errors import EndpointError
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.stream import reason
+
 from motioncue.core.threads cimport mc_load, mc_load_acquire, mc_store_release
 
-__all__ = ["Line", "error_text"]
+BAUD = 115_200
+"""Speed of a line if neither the endpoint nor the packet says it [baud]."""
+
+CLOSE = 0.03  # share by which a line's speed may differ: receivers sample the last bit of ten within half of it
 
 
 cdef extern from *:
@@ -120,3 +127,17 @@ cdef class Line:
         self.line.handle = self.line.next = MC_NO_LINE
         self.shut = True
         mc_store_release(&self.line.gone, 1)
+
+
+def open_line(url, baud=BAUD):
+    """Return an open serial line: raw, without flow control, written without waiting."""
+    endpoint = parse_endpoint(url, ("serial",))
+    baud = endpoint.baud or baud
+    try:
+        line = Line(endpoint.path, baud, endpoint.format)
+    except OSError as error:
+        raise EndpointError(f"{endpoint}: cannot send there: {reason(error)}") from error
+    if abs(line.actual - baud) > CLOSE * baud:
+        line.close()
+        raise EndpointError(f"{endpoint}: found {line.actual} baud in place of {baud}, which this line does not have")
+    return line

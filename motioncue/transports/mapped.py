@@ -13,9 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from motioncue.transports.memory import Memory
-from motioncue.wire.gather import Gather
-
-__all__ = ["Finder"]
+from motioncue.wire.source_description import Gather
 
 log = logging.getLogger("motioncue")
 

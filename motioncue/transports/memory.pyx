@@ -7,8 +7,6 @@ from libc.string cimport memset
 import os
 import sys
 
-__all__ = ["Memory"]
-
 
 cdef extern from *:
     """

@@ -6,7 +6,7 @@
 #define MOTIONCUE_PIPE_H
 #include <stdint.h>
 #include <string.h>
-#include "motioncue/transports/server.h"
+#include "motioncue/transports/sockets.h"
 #define MC_PIPE_INSTANCES 10
 #define MC_PIPE_BYTES 4096
 #ifdef _WIN32

@@ -1,11 +1,26 @@
 """Windows named pipes in byte mode with overlapped I/O; `transports.stream` decides when to use them."""
 
 from cpython.mem cimport PyMem_Free
+from libc.stddef cimport wchar_t
+from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free
+
+from motioncue.transports.sockets cimport Server, mc_server
 
 import sys
 
-__all__ = ["PipeConnection", "PipeServer"]
+
+cdef extern from "motioncue/transports/pipe.h" nogil:
+    ctypedef struct mc_pipe_server:
+        unsigned long first
+    ctypedef struct mc_pipe_client:
+        uint8_t* received "in"
+    int mc_pipe_open(mc_pipe_server* s, const wchar_t* name, mc_server* server)
+    void mc_pipe_close(mc_pipe_server* s)
+    int mc_pipe_connect(mc_pipe_client* c, const wchar_t* name, int timeout_ms)
+    int mc_pipe_client_receive(mc_pipe_client* c, int room, int timeout_ms, int* bytes)
+    int mc_pipe_client_send(mc_pipe_client* c, const uint8_t* data, int size, int timeout_ms, int* bytes)
+    void mc_pipe_client_close(mc_pipe_client* c)
 
 
 cdef extern from "Python.h":
@@ -40,6 +55,9 @@ cdef class PipeServer(Server):
         starts to listen as soon as that end is closed.
     """
 
+    cdef mc_pipe_server* memory
+    cdef readonly bint held
+
     def __cinit__(self, str name not None):
         self.memory = <mc_pipe_server*>calloc(1, sizeof(mc_pipe_server))
         if self.memory == NULL:
@@ -71,6 +89,9 @@ cdef class PipeConnection:
 
     One thread may send while another one receives.
     """
+
+    cdef mc_pipe_client* memory
+    cdef int timeout_ms
 
     def __cinit__(self, str name not None, timeout_s=1.0):
         self.memory = <mc_pipe_client*>calloc(1, sizeof(mc_pipe_client))

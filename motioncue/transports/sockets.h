@@ -4,7 +4,6 @@
 #define MOTIONCUE_SOCKETS_H
 #include <stdint.h>
 #include <string.h>
-#include "motioncue/transports/server.h"
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
@@ -28,6 +27,10 @@ static inline int mc_last_error(void) { return WSAGetLastError(); }
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#endif
 typedef int mc_fd;
 typedef struct pollfd mc_pollfd;
 #define MC_NO_FD (-1)
@@ -41,9 +44,39 @@ static inline int mc_no_descriptor(void) {
 static inline int mc_nobody_there(void) { return errno == ECONNREFUSED || errno == EHOSTUNREACH; }
 static inline int mc_last_error(void) { return errno; }
 #endif
+#include "motioncue/core/clock.h" /* after winsock2.h, which has to precede windows.h */
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
+/* The interface between a stream server and the receiving loop: one client at a time, on any transport.  Others can be
+   held beside it until they send something.  Only `wait` blocks, and only `wake` may be called from another thread. */
+#define MC_NOT_ALLOWED (-1)
+#define MC_NO_DESCRIPTOR (-2) /* the system has no descriptor or memory for another connection */
+#define MC_KNOCKS 1           /* a client waits to be accepted, held or turned away */
+#define MC_SPEAKS 2           /* a held client has sent something, and waits to be accepted */
+#define MC_QUIET 3            /* the held clients have been given their time and have sent nothing */
+typedef struct {
+    /* Wait until a byte or a client comes, the client goes, `wake` is called, or the timeout (< 0: none).  Return 0,
+       MC_KNOCKS, MC_SPEAKS or MC_QUIET; while `deaf`, waiting clients are ignored. */
+    int (*wait)(void *memory, int timeout_ms, int deaf);
+    void (*wake)(void *memory);
+    /* Make the waiting client the current one, or turn it away, and return 1; 0 if it has left meanwhile,
+       MC_NOT_ALLOWED or MC_NO_DESCRIPTOR. */
+    int (*accept)(void *memory);
+    int (*refuse)(void *memory);
+    /* Keep the waiting client beside the current one, and return as `accept`. */
+    int (*hold)(void *memory);
+    /* Turn all held clients away, and return their number. */
+    int (*dismiss)(void *memory);
+    /* Return the number of bytes received; 0 if the client has gone; -1 if there are none yet. */
+    int (*receive)(void *memory, uint8_t *buffer, int room);
+    /* Return the number of bytes taken; 0 if there is no room yet; -1 if the client has gone. */
+    int (*send)(void *memory, const uint8_t *buffer, int size);
+    /* Close the client; bytes already sent still arrive. */
+    void (*close_client)(void *memory);
+    void *memory;
+} mc_server;
+
 /* Wait for data or the end of the connection; a receive tells which. */
 static inline void mc_watch(mc_pollfd *p, mc_fd fd) { p->fd = fd; p->events = POLLIN; p->revents = 0; }
 static inline int mc_ready(const mc_pollfd *p) { return p->revents != 0; }
@@ -295,5 +328,28 @@ static inline mc_server mc_serve_socket(mc_socket_server *s, mc_fd listener, mc_
     s->held_count = 0;
     s->speaker = -1;
     return server;
+}
+
+/* Return the time at which the system received the last datagram, before it woke any thread for it [ns, monotonic
+   clock]; 0 if the system does not tell, and at the first call, which enables the stamps. */
+static inline int64_t mc_arrival(mc_fd fd) {
+#if defined __linux__ && defined SIOCGSTAMPNS
+    struct timespec stamp, t;
+    int64_t offset = 0, closest = INT64_MAX;
+    if (ioctl(fd, SIOCGSTAMPNS, &stamp) != 0) return 0;
+    for (int i = 0; i < 5; i++) { /* offset of the stamp's clock; the best of several readings of both clocks */
+        const int64_t before = mc_now();
+        clock_gettime(CLOCK_REALTIME, &t);
+        const int64_t took = mc_now() - before;
+        if (took < closest) {
+            closest = took;
+            offset = t.tv_sec * 1000000000LL + t.tv_nsec - (before + took / 2);
+        }
+    }
+    return stamp.tv_sec * 1000000000LL + stamp.tv_nsec - offset;
+#else
+    (void)fd;
+    return 0;
+#endif
 }
 #endif

@@ -1,9 +1,9 @@
 """Stream servers: the functions that the receiving loop calls, the object that owns them, and that of sockets."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
-cdef extern from "motioncue/transports/server.h" nogil:
+cdef extern from "motioncue/transports/sockets.h" nogil:
     int MC_NOT_ALLOWED
     int MC_NO_DESCRIPTOR
     int MC_KNOCKS
@@ -48,6 +48,8 @@ cdef extern from "motioncue/transports/sockets.h" nogil:
     int mc_send_back(mc_fd fd, const uint8_t* buffer, int size, sockaddr_storage* sender, int port)
     int mc_wait_any(const mc_fd* fds, int n, int timeout_ms, uint64_t* ready)
     bint mc_ignore_unreachable(mc_fd fd)
+    int mc_receive(mc_fd fd, uint8_t* buffer, int room)
+    int64_t mc_arrival(mc_fd fd)
     int mc_address_v4(void* out, const uint8_t* ip, int port)
     int mc_address_v6(void* out, const uint8_t* ip, int port, uint32_t scope)
     mc_server mc_serve_socket(mc_socket_server* memory, mc_fd listener, mc_fd woken, mc_fd waker)

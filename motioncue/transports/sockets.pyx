@@ -6,8 +6,6 @@ from libc.string cimport memcpy, memset
 import ipaddress
 import socket
 
-__all__ = ["Server", "SocketServer", "ignore_unreachable"]
-
 
 cdef class Server:
     """A stream server; one loop, without the GIL, calls the functions in `calls`."""

@@ -13,8 +13,6 @@ from motioncue.transports.endpoint import Endpoint, as_socket, parse_endpoint
 from motioncue.transports.pipe import PipeConnection, PipeServer
 from motioncue.transports.sockets import Server, SocketServer
 
-__all__ = ["STREAMS", "Listener", "connect"]
-
 STREAMS = ("pipe", "unix", "tcp")
 
 WSAEADDRINUSE, WSAEADDRNOTAVAIL = 10048, 10049

@@ -11,8 +11,6 @@ from motioncue.transports.endpoint import Endpoint, parse_endpoint
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts", "resolved", "tell_unheard"]
-
 RECEIVE_BYTES = 1 << 20  # or as much as the system grants, so that a short stall loses nothing
 IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux option numbers that Python does not name
 

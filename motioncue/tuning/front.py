@@ -17,22 +17,8 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Profile
-from motioncue.tuning.evaluator import Outcome, Team
-from motioncue.tuning.parameters import Orders, Parameter
+from motioncue.tuning.evaluator import Orders, Outcome, Parameter, Team
 from motioncue.tuning.search import Bounds, Found, Search, State, mean_score
-
-__all__ = [
-    "AIMS",
-    "SHARES",
-    "Archive",
-    "FileState",
-    "Front",
-    "FrontSearch",
-    "Point",
-    "content_of",
-    "largest",
-    "staircase",
-]
 
 AIMS = Bounds._fields
 """What a score can be weighed against: the bounds."""

@@ -11,8 +11,6 @@ from motioncue.tuning.tune import Judged, Sensitivity, Tuned
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["course_figure", "front_figure", "front_rows", "report", "sensitivities_figure"]
-
 HOW = (
     "Score: 0 as a platform at rest, 100 as the best motion of this platform that knows the whole drive in advance. "
     "fits: the cue made smaller until it fits the platform; stopped: what the platform does. Rates first: the "

@@ -16,10 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from motioncue.tuning.evaluator import Outcome, Team
-from motioncue.tuning.parameters import Orders, Parameter, in_order
-
-__all__ = ["Bounds", "Found", "Search", "State", "mean_score", "neighbors"]
+from motioncue.tuning.evaluator import Orders, Outcome, Parameter, Team, in_order
 
 STEP = 0.3  # of the first generation: in doublings of a frequency, in the first value of a gain
 PENALTY = 300.0  # [points of score] per share of time beyond a bound, or for a use of e = 2.7

@@ -17,16 +17,13 @@ from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile, parse_profile
-from motioncue.profile.tables import flat
-from motioncue.profile.toml_edit import changed_text
+from motioncue.profile.tables import changed_text, flat
 from motioncue.scoring.scene import with_platform
 from motioncue.scoring.score import Score, need, score
-from motioncue.tuning.evaluator import Judge, Team, team_of
+from motioncue.tuning.evaluator import Judge, Orders, Parameter, Team, orders_of, parameters_of, team_of, with_values
 from motioncue.tuning.front import AIMS, SHARES, FileState, Front, FrontSearch, Point, content_of, largest
-from motioncue.tuning.parameters import Orders, Parameter, orders_of, parameters_of, with_values
-from motioncue.tuning.search import Bounds, Found, Search, mean_score, neighbors
-
-__all__ = ["Bounds", "Judged", "Sensitivity", "Tuned", "tune", "tuned_text", "written_out"]
+from motioncue.tuning.search import Bounds as Bounds
+from motioncue.tuning.search import Found, Search, mean_score, neighbors
 
 Motion: TypeAlias = npt.NDArray[np.void]
 Drives: TypeAlias = Mapping[str, Motion] | Sequence[Motion]

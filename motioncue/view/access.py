@@ -18,8 +18,6 @@ from motioncue.errors import ConfigError
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
-__all__ = ["ACCEPTED", "AccessCheck", "Address", "Entrance", "parse_address"]
-
 LOOPBACK = "127.0.0.1"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 

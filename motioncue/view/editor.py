@@ -12,15 +12,12 @@ from motioncue.engine.changes import changed
 from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import PlatformTable
-from motioncue.profile.controls import NONE, Control, controls, item_of, values_of, with_item
 from motioncue.profile.explain import bounds_off
 from motioncue.profile.profile import Output, Profile, Record, Source, differences, parse_profile
-from motioncue.profile.reference import sentences
-from motioncue.profile.toml_edit import changed_text
+from motioncue.profile.reference import NONE, Control, controls, item_of, sentences, values_of, with_item
+from motioncue.profile.tables import changed_text
 from motioncue.safety.settings import Limits
 from motioncue.view.model import Watched
-
-__all__ = ["Doubtful", "Editor", "Value", "doubts", "fixed_because", "kept", "newly_off", "parameters", "shown"]
 
 TABLES = ("cueing", "supervisor", "limits", "watch")
 """Tables of a profile whose settings the page changes, besides the platform's."""

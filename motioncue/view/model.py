@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing
-from motioncue.bench.verdict import GRADES, bearable, duration, punctual
+from motioncue.bench.report import GRADES, bearable, duration, punctual
 from motioncue.engine.assembly import streams_of
 from motioncue.engine.changes import Change
 from motioncue.platforms.build import CHANNELS as POSE
@@ -18,28 +18,6 @@ from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 from motioncue.safety.supervisor import State
 from motioncue.scoring.senses import felt_in_car
-
-__all__ = [
-    "CHANNELS",
-    "PAST_HZ",
-    "PAST_S",
-    "STATES",
-    "Channel",
-    "Frames",
-    "Past",
-    "PlatformInForce",
-    "Verdict",
-    "Watched",
-    "felt_of",
-    "grade",
-    "path_of",
-    "pose_of",
-    "positions_of",
-    "scene_of",
-    "used_of",
-    "values_of",
-    "verdict",
-]
 
 SKIPPED = 1e-3  # share of ticks left out that matters
 LIMITED = 0.01  # share of ticks limited that matters

@@ -19,8 +19,6 @@ from motioncue.recording.schema import Event
 from motioncue.safety.supervisor import State
 from motioncue.view.model import PAST_HZ, PAST_S, Frames, Watched
 
-__all__ = ["LEAST_S", "LOOKS_HZ", "MINUTE_S", "Minute", "Played", "Recent"]
-
 MINUTE_S = 60.0
 LEAST_S = 3.0  # shortest drive that is judged
 LOOKS_HZ = 100.0

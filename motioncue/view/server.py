@@ -48,8 +48,6 @@ from motioncue.view.session import (
     to_json,
 )
 
-__all__ = ["Server", "check_installed"]
-
 log = logging.getLogger("motioncue")
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

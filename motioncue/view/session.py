@@ -12,27 +12,6 @@ from motioncue.errors import ConfigError
 from motioncue.view.editor import Editor
 from motioncue.view.model import CHANNELS, STATES, Frames, Verdict, Watched, grade, path_of, scene_of, verdict
 
-__all__ = [
-    "Give",
-    "Judge",
-    "Mute",
-    "Operate",
-    "Request",
-    "Save",
-    "Seen",
-    "Set",
-    "Swap",
-    "Take",
-    "Turn",
-    "Undo",
-    "Visitor",
-    "controls",
-    "hello",
-    "parse_request",
-    "statistics",
-    "to_json",
-]
-
 Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=100)]
 
 

@@ -23,19 +23,6 @@ from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.profile import Profile
 from motioncue.wire.description import Actuated, PacketTable, Value
 
-__all__ = [
-    "Decoder",
-    "Drive",
-    "Felt",
-    "PlatformListener",
-    "VirtualPlatform",
-    "delay_s",
-    "drive_of",
-    "felt",
-    "missing_from",
-    "sensed",
-]
-
 Array = npt.NDArray[np.float64]
 
 LONGEST_DELAY_S = 0.5

@@ -5,8 +5,6 @@ from libc.string cimport memset
 
 from typing import NamedTuple
 
-__all__ = ["CHECKSUMS", "CheckedBytes", "CheckedText", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
-
 
 class Sum(NamedTuple):
     """A checksum without division: the sum of the bytes, or their exclusive or.

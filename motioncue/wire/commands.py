@@ -10,8 +10,6 @@ import numpy as np
 from motioncue.errors import PacketError, not_among
 from motioncue.wire.packet import Field, Packet
 
-__all__ = ["assigned", "composed"]
-
 _STEP = re.compile(r"(\w+)((?:\[\d+\])?)")
 
 

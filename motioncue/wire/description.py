@@ -9,24 +9,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-__all__ = [
-    "Actuated",
-    "CheckIn",
-    "Checksum",
-    "Clock",
-    "Constant",
-    "Counter",
-    "Exchange",
-    "OtherPacket",
-    "PacketField",
-    "PacketLayout",
-    "PacketTable",
-    "StateWord",
-    "Value",
-    "packet_presets",
-    "packet_text",
-]
-
 Offset = Annotated[int, msgspec.Meta(ge=0, le=511)]
 Factor = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 Number = Literal["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8"]

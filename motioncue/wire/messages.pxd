@@ -1,11 +1,22 @@
-"""Finding which message of a system a package is, by its size and constant bytes, and writing the reply."""
+"""What a package is: deciphered, found among a system's messages by size and constant bytes, answered."""
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from motioncue.core.threads cimport ACCEPTED, ENVELOPE, SIZE, TYPE
 from motioncue.wire.codec cimport Row
 
+
+cdef extern from "motioncue/wire/cipher.h" nogil:
+    enum:
+        MC_CIPHER_BYTES
+    ctypedef struct mc_cipher:
+        uint32_t key[8]
+        uint32_t mask[2]
+        int nonce[2]
+        bint used
+    uint32_t mc_cipher_word(const uint8_t* bytes)
+    bint mc_cipher_apply(const mc_cipher* cipher, const uint8_t* packet, int size, uint8_t* out)
 
 cdef enum:
     MESSAGES = 128
@@ -114,3 +125,7 @@ cdef inline int reply_write(const Reply* reply, const uint8_t* package, int size
 cdef int add_message(Messages* m, message) except -1
 cdef void set_absent(Messages* m) noexcept
 cdef Reply make_reply(bytes data, echo) except *
+
+
+cdef class Cipher:
+    cdef mc_cipher cipher

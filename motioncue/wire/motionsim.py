@@ -22,8 +22,6 @@ from typing import NamedTuple
 from motioncue.errors import PacketError
 from motioncue.wire.packet import UNFRAGMENTED, Field, Packet
 
-__all__ = ["FORMS", "GAUGES", "MOTION", "MOTION_2", "Form", "framed", "identify", "is_certain"]
-
 DATAGRAM = 65_507
 """Largest size of a datagram [bytes]."""
 

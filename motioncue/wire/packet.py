@@ -15,20 +15,6 @@ from motioncue.wire.checksum import Seal
 from motioncue.wire.codec import Number, Table
 from motioncue.wire.messages import CompiledMessage, Echo
 
-__all__ = [
-    "NATIVE",
-    "UNFRAGMENTED",
-    "Derivation",
-    "Encoding",
-    "Field",
-    "Message",
-    "Packet",
-    "Send",
-    "Stream",
-    "Take",
-    "vector",
-]
-
 UNFRAGMENTED = 1472
 """Largest datagram that an Ethernet carries in one piece [bytes]; what tells no length is not taken for longer."""
 

@@ -1,24 +1,12 @@
 """A simulator's packet as described in a profile: the tables in ``[source.packet]``."""
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from motioncue.core.table import Table
 from motioncue.wire.description import Number
-
-__all__ = [
-    "Answer",
-    "Beat",
-    "Blocks",
-    "Enciphering",
-    "Form",
-    "Mark",
-    "SharedMemory",
-    "SourceField",
-    "SourcePacket",
-    "SourceWindow",
-]
 
 LARGEST = 65_507
 """Largest size of a datagram [bytes]."""
@@ -215,3 +203,27 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     """Shared memory from which the packet is read, instead of being received."""
     forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()
     """Other packets that the simulator sends."""
+
+
+class Window(NamedTuple):
+    """A part of the mapping."""
+
+    offset: int  # [bytes]
+    size: int  # [bytes]
+    number: int = -1  # offset of the number of the block to use; -1: none
+    number_size: int = 1  # [bytes]
+    stride: int = 0  # from block to block [bytes]
+
+
+class Gather(NamedTuple):
+    """How states are read; offsets of `counter` and `end` are those of the packet."""
+
+    size: int  # of the mapping [bytes]
+    windows: tuple[Window, ...]
+    counter: int  # changes with every state
+    counter_size: int  # [bytes]
+    end: int = -1  # a copy of the counter that is written after the state; -1: none
+    odd: bool = False  # whether the counter is odd while a state is written
+    poll_hz: float = 1000.0
+    still_s: float = 1.0  # without a new state, after which the simulator may have ended
+    fits: Callable[[bytes], bool] = bool  # whether a packet is one of the motion, with plausible numbers

@@ -27,8 +27,7 @@ from motioncue.bench.pacing import (
     run_block,
     summary,
 )
-from motioncue.bench.report import later_than
-from motioncue.bench.verdict import GRADES, advice, verdict
+from motioncue.bench.report import GRADES, advice, later_than, verdict
 from motioncue.core.clock import FakeClock
 from motioncue.engine.pipeline import Pipeline
 

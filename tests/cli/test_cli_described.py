@@ -17,7 +17,7 @@ from motioncue import sources
 from motioncue.cli import cli
 from motioncue.engine.replay import replay
 from motioncue.profile.profile import profile_text
-from motioncue.virtual.simulated_run import ride
+from motioncue.virtual.installation import ride
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 STAGE = str(Path(__file__).parents[1] / "data" / "packets" / "described" / "dirt_rally_2.bin")

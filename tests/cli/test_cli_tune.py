@@ -20,7 +20,7 @@ from motioncue.cli import cli
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.profile.profile import profile_text
 from motioncue.scoring import score as module
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 
 pytestmark = pytest.mark.search
 

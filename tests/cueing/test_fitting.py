@@ -26,9 +26,8 @@ from motioncue.engine.fitting import (
     unlimited,
 )
 from motioncue.errors import ConfigError
-from motioncue.profile.platform import platform_table
-from motioncue.profile.profile import overridden, parse_profile
-from motioncue.virtual.simulated_run import ride, standard_drive
+from motioncue.profile.profile import overridden, parse_profile, platform_table
+from motioncue.virtual.installation import ride, standard_drive
 
 pytestmark = pytest.mark.search
 
@@ -151,7 +150,7 @@ def test_auto_is_felt_more_than_gains_alone_that_fit(preset, least, drive):
     """Beside a cue whose gains alone are scaled until it fits: scores of what the platform does, in points."""
     pytest.importorskip("clarabel")
     import motioncue
-    from motioncue.virtual.simulated_run import drive_motion
+    from motioncue.virtual.installation import drive_motion
 
     ones = {f"cueing.{axis}.gain": 1.0 for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")}
 

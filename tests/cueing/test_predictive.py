@@ -30,7 +30,7 @@ from motioncue.platforms.build import CHANNELS
 from motioncue.profile.profile import profile_text
 from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring import senses
-from motioncue.virtual.simulated_run import ride
+from motioncue.virtual.installation import ride
 
 
 def made(preset="small", **changes):

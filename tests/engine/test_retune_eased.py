@@ -11,8 +11,8 @@ from test_washout import motion_of
 
 import motioncue
 from motioncue import ConfigError
-from motioncue.profile.controls import controls
 from motioncue.profile.profile import overridden
+from motioncue.profile.reference import controls
 
 FADE_S = 1.0
 SLOPE, BEND = 15 / 8, 10 / math.sqrt(3)  # largest derivatives of the weight x^3 (10 - 15 x + 6 x^2)

@@ -17,7 +17,7 @@ from motioncue.safety.supervisor import State
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.city_car_driving.twin import INIT_PACKAGE, LEAVE, Simulator, driven, encode_states
-from motioncue.virtual.simulated_run import ride
+from motioncue.virtual.installation import ride
 
 pytestmark = pytest.mark.search
 

@@ -48,7 +48,7 @@ def complaints(item, complete=True):
     if not lines or not lines[0]:
         return [f"{item.name}: no docstring"]
     wrong = []
-    if len(lines[0]) > SUMMARY or (len(lines) > 1 and lines[1]):
+    if (complete and len(lines[0]) > SUMMARY) or (len(lines) > 1 and lines[1]):
         wrong.append(f"{item.name}: the summary is not one line of up to {SUMMARY} characters")
     if not complete:
         extra = {"Parameters", "Returns", "Raises"} & set(sections(item.doc))
@@ -110,7 +110,7 @@ def items(module_name):
     tree = ast.parse(described.read_text(encoding="utf-8"))
     code = path.with_suffix(".pyx").read_text(encoding="utf-8") if compiled else ""
     raised = raised_in_cython(code)
-    public = getattr(module, "__all__", ())
+    listed = getattr(module, "__all__", None)
     found = [Item(module_name, docstring(module), [], set())]
 
     def add(node, owner, name):
@@ -130,8 +130,9 @@ def items(module_name):
             raises = raised_by(node) | raised.get(name, set())
             found.append(Item(f"{module_name}.{name}", docstring(value), parameters_of(node), raises))
 
+    public_names = {getattr(node, "name", "_") for node in tree.body if getattr(node, "name", "_")[0] != "_"}
     for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in public:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in (listed or public_names):
             add(node, module, node.name)
     return found
 

@@ -31,9 +31,7 @@ ROOMS = (
 )
 LINE = {room: number for number, line in enumerate(ROOMS) for room in line}
 
-SYSTEM_CALLS = re.compile(
-    r"motioncue/(transports/.*|bench/arrival\.h|core/(clock\.\w+|processor\.h)|cli/operator_input\.py)"
-)
+SYSTEM_CALLS = re.compile(r"motioncue/(transports/.*|core/(clock\.\w+|processor\.h)|cli/operator_input\.py)")
 PORTABLE = {"float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "Python.h"}
 SYSTEM_MODULES = {"_winapi", "fcntl", "grp", "msvcrt", "posix", "pwd", "resource", "termios", "tty", "winreg"}
 

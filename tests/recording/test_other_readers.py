@@ -11,8 +11,7 @@ from motioncue.cli import cli
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import PacketError
 from motioncue.recording.mcap_reader import McapFile
-from motioncue.recording.mcap_writer import RecordingWriter
-from motioncue.recording.mend import mend
+from motioncue.recording.mcap_writer import RecordingWriter, mend
 from motioncue.recording.recording import read
 from motioncue.recording.ros2 import ros2_motion
 

@@ -7,7 +7,7 @@ from scipy import signal
 
 import motioncue
 from motioncue import ConfigError
-from motioncue.profile.platform import platform_table
+from motioncue.profile.profile import platform_table
 from motioncue.scoring.omct import FREQUENCIES, TESTS, boundaries_of, omct
 
 pytestmark = pytest.mark.search

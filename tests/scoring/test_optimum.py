@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 
 from motioncue.core.channels import GRAVITY
 from motioncue.platforms.build import build
-from motioncue.profile.platform import platform_table
+from motioncue.profile.profile import platform_table
 from motioncue.scoring import optimum
 from motioncue.scoring.senses import RATE_HZ, felt_by_pose, organ, perceived
 

@@ -14,13 +14,13 @@ import motioncue
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
-from motioncue.profile.platform import platform_table
+from motioncue.profile.profile import platform_table
 from motioncue.recording.recording import sample_recording
 from motioncue.scoring import quality
 from motioncue.scoring import score as module
 from motioncue.scoring.scene import Scene
 from motioncue.scoring.senses import SENSES
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 PLATFORMS = ("box-small", "hexapod-cranks", "hexapod-dim", "posts-3", "posts-4", "seat-2")

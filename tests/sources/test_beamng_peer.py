@@ -20,8 +20,7 @@ from motioncue.output import dk
 from motioncue.recording.recording import read_motion
 from motioncue.sources.beamng.packets import GAUGES, MOTION
 from motioncue.sources.beamng.twin import Simulator, driven, encode_states
-from motioncue.virtual.installation import Installation
-from motioncue.virtual.simulated_run import ride
+from motioncue.virtual.installation import Installation, ride
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 recorded = partial(recorded_packages, "beamng")

@@ -24,7 +24,7 @@ from motioncue.sources import DescribedSource, system_of
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.described.channels import CHANNELS, UNITS
 from motioncue.sources.described.twin import channel_values, encode
-from motioncue.virtual.simulated_run import ride
+from motioncue.virtual.installation import ride
 from motioncue.virtual.simulators import drive_packages
 from motioncue.wire.packet import Derivation
 from motioncue.wire.source_description import SourcePacket

@@ -13,7 +13,7 @@ from motioncue.drive.car import STATE_DTYPE
 from motioncue.drive.courses import Course
 from motioncue.engine.pipeline import Pipeline
 from motioncue.frames.settings import UNWATCHED
-from motioncue.virtual.simulators import SAMPLE, SIMULATORS, drive_packages, recorded_packages
+from motioncue.virtual.simulators import SAMPLE, drive_packages, recorded_packages, twin_of
 
 START = 1_000_000_000
 PERIOD = 3_000_030  # [ns], 333.33 Hz
@@ -66,7 +66,7 @@ def _instead_of_a_course(module, states):
 
 def packages_for(system, states):
     """Return a simulator's packages for `states`, ndarray of STATE_DTYPE."""
-    module = SIMULATORS[system]
+    module = twin_of(system)
     with _instead_of_a_course(module, states):
         return list(module.driven("tour"))
 

@@ -18,8 +18,7 @@ import motioncue
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import profile_text
 from motioncue.scoring import score as module
-from motioncue.tuning.evaluator import IMPOSSIBLE, Judge
-from motioncue.tuning.parameters import with_values
+from motioncue.tuning.evaluator import IMPOSSIBLE, Judge, with_values
 from motioncue.tuning.search import Bounds
 from motioncue.tuning.tune import tune, tuned_text, written_out
 

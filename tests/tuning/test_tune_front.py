@@ -18,12 +18,11 @@ import motioncue
 from motioncue.cli import cli
 from motioncue.errors import ConfigError
 from motioncue.scoring import score as module
-from motioncue.tuning.evaluator import IMPOSSIBLE, Outcome
+from motioncue.tuning.evaluator import IMPOSSIBLE, Outcome, Parameter
 from motioncue.tuning.front import SHARES, Archive, FileState, FrontSearch, staircase
-from motioncue.tuning.parameters import Parameter
 from motioncue.tuning.search import Bounds, Search
 from motioncue.tuning.tune import tune
-from motioncue.virtual.simulated_run import drive_motion
+from motioncue.virtual.installation import drive_motion
 
 PARAMETERS = [Parameter("cueing.gain", 0.5, 0.0, 10.0, 0.5), Parameter("cueing.frequency_hz", 1.0, 1 / 64, 64.0, 0.0)]
 BOUNDS = Bounds(2.0, 1.0, 1.0)

@@ -19,9 +19,17 @@ from motioncue.core.table import CueingTable, Positive, Table
 from motioncue.cueing import design
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.errors import ConfigError
-from motioncue.tuning.evaluator import IMPOSSIBLE, Outcome
+from motioncue.tuning.evaluator import (
+    DOUBLINGS,
+    IMPOSSIBLE,
+    Outcome,
+    Parameter,
+    in_order,
+    orders_of,
+    parameters_of,
+    with_values,
+)
 from motioncue.tuning.front import FileState
-from motioncue.tuning.parameters import DOUBLINGS, Parameter, in_order, orders_of, parameters_of, with_values
 from motioncue.tuning.search import Bounds, Found, Search, neighbors
 from motioncue.tuning.tune import _sensitivities
 

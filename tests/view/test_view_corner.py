@@ -12,9 +12,8 @@ from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError
 from motioncue.safety.supervisor import State
-from motioncue.view.corner import corner
 from motioncue.view.playback import Recent
-from motioncue.view.scorer import Request, judged
+from motioncue.view.scorer import Request, corner, judged
 
 pytest.importorskip("scipy")
 

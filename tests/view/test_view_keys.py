@@ -13,10 +13,9 @@ from motioncue.engine.engine import Engine
 from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError
 from motioncue.platforms.settings import platform_presets
-from motioncue.profile.controls import values_of
 from motioncue.profile.profile import Profile, parse_profile, profile_text
-from motioncue.profile.reference import sections
-from motioncue.profile.toml_edit import changed_text
+from motioncue.profile.reference import sections, values_of
+from motioncue.profile.tables import changed_text
 from motioncue.safety.settings import AccelerationBounds, HeaveBounds, Limits
 from motioncue.view.editor import Editor
 

@@ -14,7 +14,7 @@ import pytest
 from view_rig import driven, profile, soon
 from view_visitor import Visitor
 
-from motioncue.bench.verdict import GRADES
+from motioncue.bench.report import GRADES
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.view.access import Address

@@ -12,9 +12,9 @@ from motioncue.engine.changes import Tuner, fixed_because, refuse_fixed
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError
 from motioncue.platforms.settings import platform_presets
-from motioncue.profile.controls import controls, item_of, values_of, with_item
 from motioncue.profile.profile import parse_profile, profile_text
-from motioncue.profile.toml_edit import changed_text
+from motioncue.profile.reference import controls, item_of, values_of, with_item
+from motioncue.profile.tables import changed_text
 from motioncue.view.editor import Editor
 
 PROFILE = "ccd-dk-classical"

@@ -15,13 +15,16 @@ from typing import Literal
 
 import msgspec
 
-from motioncue.frames.body import BodyStage
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
-from motioncue.wire.motionsim import FORMS, GAUGES, MOTION, MOTION_2, framed, identify, is_certain
+from motioncue.sources.interface import datagram_intake
+from motioncue.wire.motionsim import FORMS
+from motioncue.wire.motionsim import GAUGES as GAUGES
+from motioncue.wire.motionsim import MOTION as MOTION
+from motioncue.wire.motionsim import MOTION_2 as MOTION_2
+from motioncue.wire.motionsim import framed as framed
+from motioncue.wire.motionsim import identify as identify
+from motioncue.wire.motionsim import is_certain as is_certain
 from motioncue.wire.packet import NATIVE, Derivation, Message, Take
-
-__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "intake", "is_certain"]
 
 SCHEMES = ("udp",)
 """Transports that the simulator uses."""
@@ -85,14 +88,6 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
         Message(form.packet, "part" if form.kind == "gauges" else "motion", takes[form.kind], largest=form.largest)
         for form in FORMS
     ]
-    stage = BodyStage(
-        world_north=(1, 0, 0), world_up=(0, 0, -1), car_forward=(1, 0, 0), car_up=(0, 0, -1), head_m=head_m, rates="car"
-    )
-    stages = TelemetryStages(
-        attitude="angles",
-        acceleration_axes="car",
-        rates="said" if options.rates == "car" else options.rates,
-        acceleration=derivation.acceleration,
-        delay_s=derivation.delay_s,
-    )
-    return Intake([message.compiled() for message in messages], stage, stages)
+    compiled = (message.compiled() for message in messages)
+    rates = "said" if options.rates == "car" else options.rates
+    return datagram_intake(compiled, head_m, derivation, attitude="angles", rates=rates)

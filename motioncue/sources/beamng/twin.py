@@ -10,8 +10,6 @@ from motioncue.drive.courses import course
 from motioncue.drive.peers import DatagramSimulator, Paced
 from motioncue.sources.beamng.packets import GAUGES, MOTION, identify
 
-__all__ = ["RATE_HZ", "Simulator", "driven", "encode_states", "recorded"]
-
 RATE_HZ = 60.0
 """Packets per second that BeamNG sends by default [Hz]."""
 

@@ -34,26 +34,10 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 from motioncue.errors import PacketError
-from motioncue.frames.body import BodyStage
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
+from motioncue.sources.interface import datagram_intake
 from motioncue.wire.messages import Echo
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take
-
-__all__ = [
-    "COMMANDS",
-    "CONTROL",
-    "COUNTER",
-    "READINGS",
-    "REPLY_PORT",
-    "SCHEMES",
-    "STATE",
-    "WHEELS",
-    "Options",
-    "framed",
-    "identify",
-    "intake",
-]
 
 SCHEMES = ("udp",)
 """Transports that the simulator uses."""
@@ -198,19 +182,15 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
         reply, echo = CONTROL.encode({"id": 0.0}), Echo(0, 0, 8)
     elif options.reply == "free_run":
         reply = CONTROL.encode({"id": FREE_RUN_ID})
-    stage = BodyStage(
-        world_north=(1, 0, 0), world_up=(0, 0, -1), car_forward=(1, 0, 0), car_up=(0, 0, -1), head_m=head_m, rates="car"
-    )
-    stages = TelemetryStages(
+    return datagram_intake(
+        [Message(STATE, "motion", takes, reply, echo).compiled()],
+        head_m,
+        derivation,
+        reply_port=options.reply_port,
         attitude="angles",
-        acceleration_axes="car",
         gravity=(0.0, 0.0, options.gravity_m_s2 / GRAVITY),
         rates="derived",
-        acceleration=derivation.acceleration,
-        delay_s=derivation.delay_s,
     )
-    message = Message(STATE, "motion", takes, reply, echo)
-    return Intake([message.compiled()], stage, stages, reply_port=options.reply_port)
 
 
 SURE = 8

@@ -18,8 +18,6 @@ from motioncue.sources.beamng_simulink.packets import CONTROL, REPLY_PORT, STATE
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_receiver, open_sender
 
-__all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
-
 RATE_HZ = 200.0
 """Messages per simulated second that the controller sends by default [Hz]."""
 

@@ -25,8 +25,6 @@ from motioncue.frames.session import Session
 from motioncue.frames.stages import TelemetryStages
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take, vector
 
-__all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "framed", "identify", "intake"]
-
 SCHEMES = ("pipe", "unix", "tcp")
 """Transports over which the simulator connects."""
 

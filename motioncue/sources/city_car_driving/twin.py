@@ -18,8 +18,6 @@ from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 
-__all__ = ["Simulator", "driven", "encode_states", "recorded"]
-
 # World: X east, Y up, Z south.  Car coordinates: X left, Y up, Z forward.
 WORLD_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])
 WORLD_TURN = 0.5, 0.5, 0.5, -0.5  # the same as a quaternion w, x, y, z

@@ -11,8 +11,6 @@ from motioncue.core.channels import GRAVITY
 from motioncue.errors import ConfigError, not_among
 from motioncue.wire.source_description import SourceField, SourcePacket
 
-__all__ = ["CAR", "CHANNELS", "KEY", "LIMITS", "UNITS", "WORLD", "Channel", "checked", "directions", "in_car"]
-
 KEY = "source.packet"
 UNITS: Mapping[str, Mapping[str, float]] = {
     "length": {"m": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0, "ft": 0.3048},

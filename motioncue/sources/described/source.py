@@ -18,13 +18,18 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.body import BodyStage
 from motioncue.frames.intake import Intake
 from motioncue.frames.stages import TelemetryStages
-from motioncue.sources.described.bytes import cipher_of, gather_of, heartbeat_of, refuse_always_paused, reply_of
 from motioncue.sources.described.channels import CHANNELS, KEY, checked
-from motioncue.sources.described.forms import axes_of, forms_of
+from motioncue.sources.described.forms import (
+    axes_of,
+    cipher_of,
+    forms_of,
+    gather_of,
+    heartbeat_of,
+    refuse_always_paused,
+    reply_of,
+)
 from motioncue.wire.packet import NATIVE, UNFRAGMENTED, Derivation, Packet
 from motioncue.wire.source_description import SourceField, SourcePacket
-
-__all__ = ["DescribedSource"]
 
 AS_DESCRIBED = "as_described"
 

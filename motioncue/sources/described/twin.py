@@ -17,8 +17,6 @@ from motioncue.sources.described.channels import CAR, CHANNELS, UNITS, WORLD, di
 from motioncue.sources.described.source import DescribedSource
 from motioncue.wire.source_description import Form, SourceField, SourcePacket
 
-__all__ = ["RATE_HZ", "Car"]
-
 RATE_HZ = 60.0
 """Packets per second, unless another rate is wanted [Hz]."""
 

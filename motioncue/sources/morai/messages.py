@@ -15,20 +15,6 @@ from collections.abc import Iterable
 
 from motioncue.wire.packet import Field, Packet
 
-__all__ = [
-    "COLLISION_DATA",
-    "COMMANDS",
-    "EGO_CTRL_CMD",
-    "EGO_VEHICLE_STATUS",
-    "FEWER_OBJECTS",
-    "HEADERLESS_STATUS",
-    "IMU",
-    "MESSAGES",
-    "MULTI_EGO_SETTING",
-    "OBJECT_INFO",
-    "UNTAILED_STATUS",
-]
-
 TAIL = b"\r\n"
 
 GEARS = dict(enumerate(("M", "P", "R", "N", "D", "L")))  # manual, parking, reverse, neutral, drive, lower

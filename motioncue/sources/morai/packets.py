@@ -43,9 +43,8 @@ from typing import Any, Literal
 import msgspec
 
 from motioncue.errors import PacketError
-from motioncue.frames.body import BodyStage
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
+from motioncue.sources.interface import datagram_intake
 from motioncue.sources.morai.messages import (
     COMMANDS,
     EGO_VEHICLE_STATUS,
@@ -58,8 +57,6 @@ from motioncue.sources.morai.messages import (
 )
 from motioncue.wire.commands import composed
 from motioncue.wire.packet import NATIVE, Derivation, Message, Packet, Take, vector
-
-__all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "intake"]
 
 SCHEMES = ("udp",)
 """Transports that the simulator uses."""
@@ -159,26 +156,16 @@ def intake(
             messages.append(Message(packet, "needed", IMU_TAKES))
         else:
             messages.append(Message(packet, "other"))
-    return Intake(
-        [message.compiled() for message in messages],
-        BodyStage(
-            world_north=(0, -1, 0),
-            world_up=(0, 0, -1),
-            car_forward=(1, 0, 0),
-            car_up=(0, 0, -1),
-            head_m=head_m,
-            rates="car" if derived else "world",
-        ),
-        TelemetryStages(
-            attitude="angles",
-            velocity=options.velocity,
-            acceleration_axes="car",
-            gravity=(options.imu,) * 3,
-            rates="derived" if derived and not options.imu else "said",
-            acceleration=derivation.acceleration,
-            delay_s=derivation.delay_s,
-            same=("position", "velocity") if options.imu else ("velocity", "angular_velocity"),
-        ),
+    return datagram_intake(
+        (message.compiled() for message in messages),
+        head_m,
+        derivation,
+        body={"world_north": (0, -1, 0), "rates": "car" if derived else "world"},
+        attitude="angles",
+        velocity=options.velocity,
+        gravity=(options.imu,) * 3,
+        rates="derived" if derived and not options.imu else "said",
+        same=("position", "velocity") if options.imu else ("velocity", "angular_velocity"),
     )
 
 

@@ -23,8 +23,6 @@ from motioncue.sources.morai.messages import (
 from motioncue.sources.morai.packets import identify
 from motioncue.wire.packet import Packet
 
-__all__ = ["RATE_HZ", "Simulator", "driven", "encode_imu", "encode_states", "recorded"]
-
 RATE_HZ = 50.0
 """Physics steps per second [Hz]."""
 

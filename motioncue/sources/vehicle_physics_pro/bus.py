@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError
 
-__all__ = ["CHANNELS", "GEAR_MODES", "NAN", "SDKS", "Bus", "Channel", "Client", "Sdk", "Value", "is_nan", "to_raw"]
-
 Sdk = Literal["old", "newer"]
 Access = Literal["read", "write", "read and write"]
 SDKS: tuple[Sdk, ...] = ("old", "newer")

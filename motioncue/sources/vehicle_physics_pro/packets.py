@@ -71,32 +71,10 @@ import msgspec
 import numpy as np
 
 from motioncue.errors import PacketError
-from motioncue.frames.body import BodyStage
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
+from motioncue.sources.interface import datagram_intake
 from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, NAN, SDKS, Bus, Sdk
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take, vector
-
-__all__ = [
-    "CARRIED",
-    "CODES",
-    "EVERYTHING",
-    "GAUGES",
-    "MORE",
-    "MOTION",
-    "SCHEMES",
-    "SIZE",
-    "STATES",
-    "VELOCITY_IN_CAR",
-    "VERSION",
-    "Options",
-    "blank",
-    "bus_of",
-    "framed",
-    "identify",
-    "intake",
-    "saying",
-]
 
 SCHEMES = ("udp",)
 """Transports that the exporter uses."""
@@ -235,22 +213,7 @@ def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Intake:
     """Return an intake for the exporter's packets."""
-    stage = BodyStage(
-        world_north=(1, 0, 0),
-        world_up=(0, 0, -1),
-        car_forward=(1, 0, 0),
-        car_up=(0, 0, -1),
-        head_m=head_m,
-        rates="car",
-        gravity=options.gravity,
-    )
-    stages = TelemetryStages(
-        velocity="car",
-        acceleration_axes="car",
-        acceleration=derivation.acceleration,
-        delay_s=derivation.delay_s,
-    )
-    return Intake(_messages(), stage, stages)
+    return datagram_intake(_messages(), head_m, derivation, body={"gravity": options.gravity}, velocity="car")
 
 
 @cache

@@ -13,8 +13,6 @@ from motioncue.drive.peers import DatagramSimulator, Paced
 from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, GEAR_MODES, Sdk, to_raw
 from motioncue.sources.vehicle_physics_pro.packets import SIZE, STATES, blank, identify
 
-__all__ = ["Simulator", "bus_values", "driven", "encode_states", "recorded"]
-
 Simulator = DatagramSimulator
 """The exporter sends at every physics step and expects no answer, so no other simulator is needed."""
 

@@ -6,28 +6,11 @@ from libc.string cimport memset
 import numpy as np
 
 from motioncue.core.threads cimport ACCEPTED, AXES, QUATERNION
-from motioncue.core.rotation cimport angle_of
 
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.errors import ConfigError
 
 __all__ = ["BodyStage", "body_motion"]
-
-
-cdef inline double dot(const double* a, const double* b) noexcept nogil:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-cdef inline void cross(const double* a, const double* b, double* out) noexcept nogil:
-    out[0] = a[1] * b[2] - a[2] * b[1]
-    out[1] = a[2] * b[0] - a[0] * b[2]
-    out[2] = a[0] * b[1] - a[1] * b[0]
-
-
-cdef inline void project(const double (*axes)[3], const double* v, double* out) noexcept nogil:
-    out[0] = dot(axes[0], v)
-    out[1] = dot(axes[1], v)
-    out[2] = dot(axes[2], v)
 
 
 cdef int orthonormal(const double* first, const double* second, double (*out)[3]) noexcept nogil:
@@ -58,65 +41,12 @@ cdef int set_car_axes(BodyFrame* frame, const double* forward, const double* up)
 
 cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* motion) noexcept nogil:
     """Fill every channel of `motion` except its times; return QUATERNION if the orientation is not a rotation."""
-    cdef double w = telemetry.orientation[0]
-    cdef double x = telemetry.orientation[1]
-    cdef double y = telemetry.orientation[2]
-    cdef double z = telemetry.orientation[3]
-    cdef double n = sqrt(w * w + x * x + y * y + z * z)
-    cdef double r[3][3]         # car to world
-    cdef double axes[3][3]      # rows forward, right, down in world coordinates
-    cdef const double (*turning)[3]     # the axes that angular velocity and acceleration are projected on
-    cdef double a[3]
-    cdef double omega[3]
-    cdef double alpha[3]
-    cdef double arm[3]
-    cdef double whirl[3]
-    cdef double down[3]         # the world's down axis in body axes
-    cdef int i
-    if not 0.9 < n < 1.1:       # NaN fails this too; a unit quaternion in single precision is within 1e-6
+    cdef double axes[3][3]
+    cdef double level[3][3]
+    if attitude_to_body(frame, telemetry.orientation, axes, level, motion) != ACCEPTED:
         return QUATERNION
-    n = 1.0 / n
-    w *= frame.sense * n
-    x *= n
-    y *= n
-    z *= n
-    r[0][0] = 1.0 - 2.0 * (y * y + z * z)
-    r[0][1] = 2.0 * (x * y - w * z)
-    r[0][2] = 2.0 * (x * z + w * y)
-    r[1][0] = 2.0 * (x * y + w * z)
-    r[1][1] = 1.0 - 2.0 * (x * x + z * z)
-    r[1][2] = 2.0 * (y * z - w * x)
-    r[2][0] = 2.0 * (x * z - w * y)
-    r[2][1] = 2.0 * (y * z + w * x)
-    r[2][2] = 1.0 - 2.0 * (x * x + y * y)
-    for i in range(3):
-        project(r, frame.car[i], axes[i])
-
-    project(axes, frame.world[2], down)
-    project(axes, telemetry.acceleration, a)
-    turning = <const double (*)[3]>frame.car if frame.rates_in_car else <const double (*)[3]>axes
-    project(turning, telemetry.angular_velocity, omega)
-    project(turning, telemetry.angular_acceleration, alpha)
-    for i in range(3):
-        a[i] += frame.gravity * down[i]     # gravity in body axes is g times the world's down axis
-
-    # Rigid body: a + alpha x r + omega x (omega x r) at the occupant's head.
-    cross(alpha, frame.head, arm)
-    cross(omega, frame.head, whirl)
-    for i in range(3):
-        a[i] += arm[i]
-    cross(omega, whirl, arm)
-    motion.pitch = angle_of(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))     # asin loses 8 digits there
-    motion.roll = angle_of(down[1], down[2])
-    motion.yaw = angle_of(dot(axes[0], frame.world[1]), dot(axes[0], frame.world[0]))
-    motion.surge = a[0] + arm[0]
-    motion.sway = a[1] + arm[1]
-    motion.heave = -(a[2] + arm[2])
-    motion.roll_rate = omega[0]
-    motion.pitch_rate = omega[1]
-    motion.yaw_rate = omega[2]
-    motion.speed = sqrt(dot(telemetry.velocity, telemetry.velocity))
-    motion.engine_speed = telemetry.engine_speed
+    claims_to_body(frame, axes, level, telemetry, motion)
+    car_to_body(telemetry, motion)
     return ACCEPTED
 
 

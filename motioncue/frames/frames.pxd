@@ -9,13 +9,13 @@ from motioncue.core.threads cimport (
     RECORD_FRAME, SPIKE, mc_count, ring_write,
 )
 from motioncue.core.records cimport MOVING, Motion, Placement, Publication, Telemetry, publication_write
-from motioncue.frames.body cimport BodyFrame, set_car_axes, to_body
-from motioncue.frames.stages cimport SETTLED, derive, derives, derives_rates, follow
+from motioncue.frames.body cimport BodyFrame, attitude_to_body, car_to_body, claims_to_body, set_car_axes
+from motioncue.frames.stages cimport SETTLED, claims_to_world, derive, derives, derives_rates, to_world
 from motioncue.frames.stamps cimport stamps_restart, stamps_take
 from motioncue.frames.state cimport IntakeState, begin, tell_measure
 from motioncue.frames.timeline cimport timeline_frame
 from motioncue.frames.watch cimport (
-    Seen, Watch, axes_of, length3, overtaken, watch_claims, watch_jump, watch_restart, watch_step,
+    Watch, length3, overtaken, watch_claims, watch_jump, watch_restart, watch_step,
 )
 
 
@@ -75,16 +75,31 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
     return ACCEPTED
 
 
-cdef inline int turn(IntakeState* s, int64_t now) noexcept nogil:
-    """Fill the motion from the telemetry; return the reason if the telemetry is refused."""
-    cdef Motion* m = &s.motion
-    follow(&s.stages, &s.said, &s.telemetry)
-    cdef const double* v = s.telemetry.velocity
+cdef inline void convert_claims(IntakeState* s) noexcept nogil:
+    """Fill the motion's acceleration and rates, and what the watch compares of them, as far as they are known now."""
+    cdef const Telemetry* t = &s.telemetry
+    cdef const Motion* m = &s.motion
     cdef int i
-    cdef int reason = to_body(&s.frame, &s.telemetry, m)
+    claims_to_world(&s.stages, &s.said, &s.telemetry)
+    claims_to_body(&s.frame, s.axes, s.seen.axes, t, &s.motion)
+    for i in range(3):
+        s.seen.acceleration[i] = t.acceleration[i] + s.frame.gravity * s.frame.world[2][i]
+    s.seen.rate[0], s.seen.rate[1], s.seen.rate[2] = m.roll_rate, m.pitch_rate, m.yaw_rate
+    s.seen.felt = length3(m.surge, m.sway, m.heave)
+
+
+cdef inline int convert(IntakeState* s, int64_t now) noexcept nogil:
+    """Fill the motion, and what the watch compares of it, from the telemetry; return the reason if it is refused."""
+    cdef Telemetry* t = &s.telemetry
+    cdef Motion* m = &s.motion
+    cdef int i
+    to_world(&s.stages, &s.said, t)
+    cdef int reason = attitude_to_body(&s.frame, t.orientation, s.axes, s.seen.axes, m)
     if reason != ACCEPTED:
         return reason
-    if s.stages.from_velocity and not isfinite(v[0] + v[1] + v[2]):
+    convert_claims(s)
+    car_to_body(t, m)
+    if s.stages.from_velocity and not isfinite(t.velocity[0] + t.velocity[1] + t.velocity[2]):
         return NOT_FINITE
     for i in range(MOVING):
         if not isfinite((<double*>m)[i]):
@@ -94,25 +109,12 @@ cdef inline int turn(IntakeState* s, int64_t now) noexcept nogil:
     m.frame_time = s.frame_time + s.said.frame_duration
     if not isfinite(m.frame_time):
         m.frame_time = (now - s.began) * 1e-9
-    m.time = now
+    m.time = s.seen.time = now
+    s.seen.duration = t.frame_duration
+    memcpy(s.seen.position, t.position, sizeof(t.position))
+    memcpy(s.seen.velocity, t.velocity, sizeof(t.velocity))
+    s.seen.speed = m.speed
     return ACCEPTED
-
-
-cdef inline void see(const IntakeState* s, Seen* out) noexcept nogil:
-    """Fill `out` with those quantities of the newest frame that the watch compares."""
-    cdef const Telemetry* t = &s.telemetry
-    cdef const Motion* m = &s.motion
-    cdef int i
-    out.time = m.time
-    out.duration = t.frame_duration
-    memcpy(out.position, t.position, sizeof(t.position))
-    memcpy(out.velocity, t.velocity, sizeof(t.velocity))
-    for i in range(3):
-        out.acceleration[i] = t.acceleration[i] + s.frame.gravity * s.frame.world[2][i]
-    axes_of(m, out.axes)
-    out.rate[0], out.rate[1], out.rate[2] = m.roll_rate, m.pitch_rate, m.yaw_rate
-    out.speed = m.speed
-    out.felt = length3(m.surge, m.sway, m.heave)
 
 
 cdef inline bint goes_back(IntakeState* s, int64_t now) noexcept nogil:
@@ -120,11 +122,9 @@ cdef inline bint goes_back(IntakeState* s, int64_t now) noexcept nogil:
 
     For as long as frames may come apart; a car that goes back for longer does.
     """
-    cdef Seen seen
     if not s.watch.armed or s.said.frame_duration == s.said.frame_duration:
         return False
-    see(s, &seen)
-    if not overtaken(&s.watch, &seen):
+    if not overtaken(&s.watch, &s.seen):
         s.fallen = 0
         return False
     if s.fallen == 0:
@@ -147,11 +147,11 @@ cdef inline void set_aside(IntakeState* s) noexcept nogil:
 
 
 cdef inline void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
-    """Derive what the source does not report, for the frames to come: a frame's own step must not support itself."""
+    """Derive what the source does not report, after the watch: a frame's own step must not support itself."""
     s.stages.running = s.stages.running and goes_on
     derive(&s.stages, &s.telemetry, s.watch.apart, s.watch.sure)
-    turn(s, s.motion.time)
-    see(s, &s.watch.seen)
+    convert_claims(s)
+    s.watch.seen = s.seen
 
 
 cdef inline int watched(IntakeState* s, bint repeats) noexcept nogil:
@@ -159,13 +159,11 @@ cdef inline int watched(IntakeState* s, bint repeats) noexcept nogil:
     cdef Watch* w = &s.watch
     cdef bint first = not w.armed
     cdef bint goes_on
-    cdef Seen seen
     cdef int reason
-    see(s, &seen)
     w.stamped = isfinite(s.said.stamp) and not s.stamps_next.vague
     w.own_acceleration = not s.stages.from_velocity
     w.rates_lag = s.stages.delay if derives_rates(&s.stages, &s.said) else 0.0
-    reason = watch_step(w, &seen, repeats)
+    reason = watch_step(w, &s.seen, repeats)
     goes_on = reason == ACCEPTED or w.lasts
     if not repeats and not w.aside:
         if derives(&s.stages, &s.said):
@@ -266,7 +264,7 @@ cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     if reason != ACCEPTED:
         return reason
     repeats = repeats and s.watch.armed
-    reason = turn(s, now)
+    reason = convert(s, now)
     if reason == ACCEPTED and not repeats and goes_back(s, now):
         reason = LATE
     if reason != ACCEPTED:

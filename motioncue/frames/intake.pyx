@@ -1,5 +1,7 @@
 """Packages in, newest motion and replies out, without transport and without the GIL."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.math cimport NAN, fabs
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
@@ -273,19 +275,22 @@ cdef class Intake:
         """Begin a session with a simulator that has just connected."""
         intake_begin(self.intake, now_ns)
 
-    def feed(self, const unsigned char[::1] data not None, int64_t now_ns):
+    def feed(self, data, int64_t now_ns):
         """Take one whole package; return the reply, and True since more may come."""
         cdef uint8_t out[REPLY_BYTES]
-        if data.shape[0] > <Py_ssize_t>LARGEST:
-            refuse(self.intake, SIZE, now_ns, data.shape[0])
-            return b"", True
-        cdef int size = <int>data.shape[0]
-        cdef const uint8_t* package = &data[0] if size else <const uint8_t*>b""
-        cdef const Reply* reply = intake_take(self.intake, package, size, now_ns)
-        size = reply_write(reply, package, size, out)
-        if size:
-            mc_count(&self.intake.counters.replies, 1)
-        return out[:size], True
+        cdef Py_buffer view     # a typed memoryview would cost more than all the rest
+        cdef const Reply* reply
+        cdef int size = 0
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        if view.len > <Py_ssize_t>LARGEST:
+            refuse(self.intake, SIZE, now_ns, view.len)
+        else:
+            reply = intake_take(self.intake, <const uint8_t*>view.buf, <int>view.len, now_ns)
+            size = reply_write(reply, <const uint8_t*>view.buf, <int>view.len, out)
+            if size:
+                mc_count(&self.intake.counters.replies, 1)
+        PyBuffer_Release(&view)
+        return PyBytes_FromStringAndSize(<const char*>out, size), True
 
     def newest(self):
         """Return the newest motion, an array of shape (1,), or None if there is none since the last call.

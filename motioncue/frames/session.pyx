@@ -1,5 +1,7 @@
 """The state machine of a stream session, without transport and without the GIL."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove
@@ -123,17 +125,21 @@ cdef class Session(Intake):
         """Begin a session with a simulator that has just connected."""
         session_begin(self.state, now_ns)
 
-    def feed(self, const unsigned char[::1] data not None, int64_t now_ns):
+    def feed(self, data, int64_t now_ns):
         """Take bytes as they arrive; return the replies, and whether the connection may stay open."""
+        cdef Py_buffer view     # a typed memoryview would cost more than all the rest
         cdef Py_ssize_t start = 0
-        cdef Py_ssize_t n = data.shape[0]
-        cdef int piece
+        cdef Py_ssize_t piece
         cdef bint good = True
-        replies = bytearray()
-        while good and start < n:
-            piece = min(n - start, FEED_BYTES)
-            good = session_feed(self.state, &data[start], piece, now_ns)
-            start += piece
-            replies += self.state.out[: self.state.out_have]
-            session_sent(self.state, self.state.out_have)
-        return bytes(replies), good
+        replies = b""
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            while good and start < view.len:
+                piece = min(view.len - start, <Py_ssize_t>FEED_BYTES)
+                good = session_feed(self.state, <const uint8_t*>view.buf + start, <int>piece, now_ns)
+                start += piece
+                replies += PyBytes_FromStringAndSize(<const char*>self.state.out, self.state.out_have)
+                session_sent(self.state, self.state.out_have)
+        finally:
+            PyBuffer_Release(&view)
+        return replies, good

@@ -86,9 +86,10 @@ cdef inline void rotate(const double* q, const double* v, double* out) noexcept 
     out[1] = y
 
 
-cdef inline void rates_of_angles(const double* angles, double* rate, double* acceleration) noexcept nogil:
-    """Convert rates and accelerations of roll, pitch, yaw into the car's angular velocity and acceleration, in
-    place."""
+cdef inline void rates_of_angles(
+    const double* angles, const double* rate, const double* acceleration, double* omega, double* alpha
+) noexcept nogil:
+    """Convert rates and accelerations of roll, pitch, yaw into the car's angular velocity and acceleration."""
     cdef double sr = sin(angles[0])
     cdef double cr = cos(angles[0])
     cdef double sp = sin(angles[1])
@@ -99,20 +100,16 @@ cdef inline void rates_of_angles(const double* angles, double* rate, double* acc
     cdef double rr = acceleration[0]
     cdef double pp = acceleration[1]
     cdef double yy = acceleration[2]
-    rate[0] = r - y * sp
-    rate[1] = p * cr + y * sr * cp
-    rate[2] = y * cr * cp - p * sr
-    acceleration[0] = rr - yy * sp - y * p * cp
-    acceleration[1] = pp * cr - p * r * sr + yy * sr * cp + y * r * cr * cp - y * p * sr * sp
-    acceleration[2] = yy * cr * cp - y * r * sr * cp - y * p * cr * sp - pp * sr - p * r * cr
+    omega[0] = r - y * sp
+    omega[1] = p * cr + y * sr * cp
+    omega[2] = y * cr * cp - p * sr
+    alpha[0] = rr - yy * sp - y * p * cp
+    alpha[1] = pp * cr - p * r * sr + yy * sr * cp + y * r * cr * cp - y * p * sr * sp
+    alpha[2] = yy * cr * cp - y * r * sr * cp - y * p * cr * sp - pp * sr - p * r * cr
 
 
-cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out) noexcept nogil:
-    """Fill `out` with the telemetry in the axes of the body stage, and with what has been derived so far."""
-    cdef double down[3]
-    cdef double derived[3]
-    cdef double back[4]
-    cdef int i
+cdef inline void to_world(const Stages* s, const Telemetry* said, Telemetry* out) noexcept nogil:
+    """Fill `out` with the telemetry, its attitude as a quaternion and its velocity in world axes."""
     out[0] = said[0]
     if s.attitude == ATTITUDE_ANGLES:
         from_angles(said.angles[0], said.angles[1], said.angles[2], out.orientation)
@@ -122,6 +119,15 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out) 
         from_axes(said.forward, said.up, s.attitude == ATTITUDE_FORWARD_RIGHT, out.orientation)
     if s.velocity_in_car:
         rotate(out.orientation, said.velocity, out.velocity)
+
+
+cdef inline void claims_to_world(const Stages* s, const Telemetry* said, Telemetry* out) noexcept nogil:
+    """Fill acceleration and rates of `out`, which has the attitude, with what is reported or has been derived so far."""
+    cdef double down[3]
+    cdef double derived[3]
+    cdef double back[4]
+    cdef bint lacks_axis = derives_axis(said)
+    cdef int i
     if s.from_velocity:
         for i in range(3):
             out.acceleration[i] = s.acceleration[i]
@@ -132,24 +138,25 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out) 
             down[i] = 0.0
         down[2] = 1.0
         rotate(back, down, down)        # the world's down axis in the car's axes
-        if derives_axis(said):
+        if lacks_axis:
             rotate(back, s.acceleration, derived)
         else:
             derived[0] = derived[1] = derived[2] = 0.0
         for i in range(3):
-            if said.acceleration[i] != said.acceleration[i]:
-                out.acceleration[i] = derived[i]
+            out.acceleration[i] = derived[i] if said.acceleration[i] != said.acceleration[i] else said.acceleration[i]
             out.acceleration[i] += s.gravity[i] * down[i]
         rotate(out.orientation, out.acceleration, out.acceleration)
     else:
         for i in range(3):
             if said.acceleration[i] != said.acceleration[i]:
-                out.acceleration[i] = s.acceleration[i] if derives_axis(said) else 0.0
+                out.acceleration[i] = s.acceleration[i] if lacks_axis else 0.0
     if derives_rates(s, said):
         for i in range(3):
             out.angular_velocity[i] = s.rate[i]
     elif s.rates == RATES_OF_ANGLES:
-        rates_of_angles(said.angles, out.angular_velocity, out.angular_acceleration)
+        rates_of_angles(
+            said.angles, said.angular_velocity, said.angular_acceleration, out.angular_velocity, out.angular_acceleration
+        )
 
 
 cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) noexcept nogil:

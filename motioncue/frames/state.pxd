@@ -10,7 +10,7 @@ from motioncue.frames.body cimport BodyFrame
 from motioncue.frames.stages cimport Stages
 from motioncue.frames.stamps cimport Stamps
 from motioncue.frames.timeline cimport Timeline, timeline_restart
-from motioncue.frames.watch cimport Watch, watch_restart
+from motioncue.frames.watch cimport Seen, Watch, watch_restart
 from motioncue.wire.messages cimport MC_CIPHER_BYTES, Messages, mc_cipher
 
 
@@ -71,7 +71,9 @@ ctypedef struct IntakeState:
     Telemetry said          # telemetry of the newest packages
     Telemetry known         # telemetry before the newest package
     Telemetry before        # telemetry of the frame before
-    Telemetry telemetry     # input of the body stage
+    Telemetry telemetry     # in world axes, with what is derived: input of the body stage
+    double axes[3][3]       # the car's axes forward, right, down in the source's world axes
+    Seen seen               # what the watch compares of the newest frame
     Motion motion
     Stamps stamps           # when was the frame before taken, by the simulator's own time?
     Stamps stamps_next      # the same of the newest frame, if it is accepted

@@ -13,11 +13,11 @@ from motioncue.core.threads cimport (
     ACCELERATION_CONTRADICTED, ACCEPTED, FRAME_TIME_JUMP, FROZEN, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE, PAUSED,
     RATE_CONTRADICTED, TELEPORT,
 )
-from motioncue.core.records cimport Motion
-from motioncue.core.rotation cimport Turn, angle_of, turn
+from motioncue.core.rotation cimport angle_of
 from motioncue.frames.arrival cimport (
     Arrival, arrival_restart, arrive, likely, longest, many_lost, no_frame_lost, usual_interval,
 )
+from motioncue.frames.body cimport dot
 from motioncue.frames.evidence cimport (
     Step, Sums, distance, length, length3, step_restart, step_take, sums_add, sums_limit, sums_restart,
 )
@@ -34,7 +34,7 @@ ctypedef struct Seen:           # quantities of a frame that the watch compares
     double position[3]          # [m] the source's world axes
     double velocity[3]          # [m/s] the same axes
     double acceleration[3]      # [m/s^2] the same axes, gravity excluded
-    double axes[9]              # the car's forward, right and down axes in world axes north, east, down
+    double axes[3][3]           # the car's axes forward, right and down in world axes north, east, down
     double rate[3]              # [rad/s] about those axes
     double speed                # [m/s]
     double felt                 # magnitude of the acceleration at the occupant's head [m/s^2]
@@ -99,36 +99,15 @@ cdef inline double larger(double a, double b) noexcept nogil:
     return a if a > b else b
 
 
-cdef inline void axes_of(const Motion* m, double* out) noexcept nogil:
-    """Fill `out` with the car's forward, right and down axes in world axes north, east, down."""
-    cdef Turn roll, pitch, yaw
-    turn(&roll, m.roll)
-    turn(&pitch, m.pitch)
-    turn(&yaw, m.yaw)
-    out[0] = pitch.cosine * yaw.cosine
-    out[1] = pitch.cosine * yaw.sine
-    out[2] = -pitch.sine
-    out[3] = roll.sine * pitch.sine * yaw.cosine - roll.cosine * yaw.sine
-    out[4] = roll.sine * pitch.sine * yaw.sine + roll.cosine * yaw.cosine
-    out[5] = roll.sine * pitch.cosine
-    out[6] = roll.cosine * pitch.sine * yaw.cosine + roll.sine * yaw.sine
-    out[7] = roll.cosine * pitch.sine * yaw.sine - roll.sine * yaw.cosine
-    out[8] = roll.cosine * pitch.cosine
-
-
-cdef inline double dot(const double* a, const double* b) noexcept nogil:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-cdef inline double turned(const double* before, const double* now, double* vector) noexcept nogil:
+cdef inline double turned(const double (*before)[3], const double (*now)[3], double* vector) noexcept nogil:
     """Fill `vector` with the turn between two attitudes, in the car's axes; return its angle [rad], up to pi."""
     # The rotation's antisymmetric part is its axis times the sine of the angle; its trace is 1 + 2 times the cosine.
-    cdef double cosine = 0.5 * (dot(before, now) + dot(before + 3, now + 3) + dot(before + 6, now + 6) - 1.0)
+    cdef double cosine = 0.5 * (dot(before[0], now[0]) + dot(before[1], now[1]) + dot(before[2], now[2]) - 1.0)
     cdef double sine, angle
     cdef int i
-    vector[0] = 0.5 * (dot(before + 6, now + 3) - dot(before + 3, now + 6))
-    vector[1] = 0.5 * (dot(before, now + 6) - dot(before + 6, now))
-    vector[2] = 0.5 * (dot(before + 3, now) - dot(before, now + 3))
+    vector[0] = 0.5 * (dot(before[2], now[1]) - dot(before[1], now[2]))
+    vector[1] = 0.5 * (dot(before[0], now[2]) - dot(before[2], now[0]))
+    vector[2] = 0.5 * (dot(before[1], now[0]) - dot(before[0], now[1]))
     sine = length(vector)
     angle = angle_of(sine, cosine)
     if sine > 1e-9:

@@ -28,6 +28,7 @@ cdef enum:
 
 
 ctypedef struct Row:
+    bint float32        # a little-endian F4, which is most rows
     int offset          # in the packet [bytes]
     Format format
     bint big            # most significant byte first; otherwise in host order, which is little-endian
@@ -50,8 +51,13 @@ ctypedef struct Row:
     bint plus           # a text of a number from 0 on has a sign
 
 
-cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
+cdef inline double get_f4(const uint8_t* p) noexcept nogil:
     cdef float f4
+    memcpy(&f4, p, 4)
+    return f4
+
+
+cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
     cdef double f8
     cdef int16_t i2
     cdef uint16_t u2
@@ -59,8 +65,7 @@ cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
     cdef uint32_t u4
     cdef int64_t i8
     if format == F4:
-        memcpy(&f4, p, 4)
-        return f4
+        return get_f4(p)
     elif format == F8:
         memcpy(&f8, p, 8)
         return f8
@@ -134,20 +139,27 @@ cdef inline void put(uint8_t* p, Format format, bint big, double value) noexcept
 
 cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* out) noexcept nogil:
     """Fill the slots of `out`; return NOT_FINITE or IMPLAUSIBLE at the first refused value."""
+    cdef const Row* row
     cdef uint8_t bytes[8]
     cdef int i
     cdef double x
     for i in range(n):
-        if rows[i].big:
-            reverse(packet + rows[i].offset, bytes, size_of(rows[i].format))
-            x = get(bytes, rows[i].format)
+        row = &rows[i]
+        if row.float32:
+            x = get_f4(packet + row.offset)
+            if fabs(x) <= row.limit:
+                out[row.slot] = x * row.scale + row.bias
+                continue
+        elif row.big:
+            reverse(packet + row.offset, bytes, size_of(row.format))
+            x = get(bytes, row.format)
         else:
-            x = get(packet + rows[i].offset, rows[i].format)
-        if not fabs(x) <= rows[i].limit:
-            if not rows[i].optional:
+            x = get(packet + row.offset, row.format)
+        if not fabs(x) <= row.limit:
+            if not row.optional:
                 return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
             x = NAN
-        out[rows[i].slot] = x * rows[i].scale + rows[i].bias
+        out[row.slot] = x * row.scale + row.bias
     return ACCEPTED
 
 

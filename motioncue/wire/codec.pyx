@@ -135,7 +135,8 @@ cdef int binary_row(Row* row, object n, Py_ssize_t i, int size) except -1:
     row.steps = 1.0 if dtype.kind in "iu" else 0.0
     free_range = n.low == -INFINITY and n.high == INFINITY
     alone = not n.more and not (i and (row - 1).more)
-    row.plain = row.format == F4 and not row.big and free_range and not n.wrap and alone
+    row.float32 = row.format == F4 and not row.big
+    row.plain = row.float32 and free_range and not n.wrap and alone
     return 0
 
 

@@ -10,7 +10,6 @@ from scipy.spatial.transform import Rotation
 from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
 from watch_helpers import fed, new_intake, records_of, states_of
 
-from motioncue.core.channels import MOTION_DTYPE
 from motioncue.drive.car import SCRIPTS
 from motioncue.frames.settings import Watch
 from motioncue.sources.city_car_driving import packets as city_car_driving
@@ -441,13 +440,10 @@ def test_the_hard_drive_is_what_it_says_and_agrees_with_itself():
 
 def test_the_turn_between_two_attitudes_is_that_of_the_rotations(probe, rng):
     attitudes = rng.uniform([-np.pi, -1.5, -np.pi], [np.pi, 1.5, np.pi], (300, 3))
-    rows = np.zeros(2, MOTION_DTYPE)
     for before, turn in zip(attitudes, rng.normal(0.0, 0.7, (300, 3)), strict=True):
         one = Rotation.from_euler("ZYX", before[::-1])
         two = one * Rotation.from_rotvec(turn)
-        for row, attitude in zip(rows, (one, two), strict=True):
-            row["yaw"], row["pitch"], row["roll"] = attitude.as_euler("ZYX")
-        angle, vector = probe.turn_between(rows)
+        angle, vector = probe.turn_between(*(np.ascontiguousarray(each.as_matrix().T) for each in (one, two)))
         expected = (one.inv() * two).as_rotvec()
         assert angle == pytest.approx(np.linalg.norm(expected), abs=1e-12)
         assert vector == pytest.approx(expected, abs=1e-7)

@@ -18,7 +18,7 @@ from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
 from motioncue.frames.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
 from motioncue.frames.stages cimport Stages, derive, derives_rates
 from motioncue.frames.timeline cimport Timeline, timeline_frame, timeline_restart
-from motioncue.frames.watch cimport Watch, axes_of, turned, watch_jump
+from motioncue.frames.watch cimport Watch, turned, watch_jump
 from motioncue.output.actuation cimport Stage, StageCalls
 from motioncue.safety.limiter cimport stop_above
 from motioncue.wire.codec cimport Table, decode, encode, encode_text
@@ -45,16 +45,10 @@ def up(double roll, double pitch, double yaw):
     return out[0], out[1], out[2]
 
 
-def turn_between(const Motion[::1] rows not None):
-    """Return the angle and the vector of the turn from the first row's attitude to the second's."""
-    cdef double before[9]
-    cdef double now[9]
+def turn_between(const double[:, ::1] before not None, const double[:, ::1] now not None):
+    """Return the angle and the vector of the turn between two attitudes: rows forward, right, down in world axes."""
     cdef double vector[3]
-    memset(before, 0xFF, sizeof(before))    # not numbers, unless filled
-    memset(now, 0xFF, sizeof(now))
-    axes_of(&rows[0], before)
-    axes_of(&rows[1], now)
-    angle = turned(before, now, vector)
+    angle = turned(<const double (*)[3]>&before[0, 0], <const double (*)[3]>&now[0, 0], vector)
     return angle, [vector[i] for i in range(3)]
 
 

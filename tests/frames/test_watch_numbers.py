@@ -1,0 +1,169 @@
+"""Each number of the watch, held from both sides by what a car, a line or a simulator can do.
+
+A car goes straight north at 20 m/s, 60 frames a second, and does one thing on either side of what is allowed.
+"""
+
+import numpy as np
+import pytest
+import quaternion as npq
+from watch_helpers import fed, new_intake, records_of
+
+from motioncue.drive.car import STATE_DTYPE
+from motioncue.wire.packet import DELAY_S
+
+RATE = 60.0
+DT = 1.0 / RATE
+AT = 60
+LATE = 0.1 / (1.0 + DT) ** (AT - 1)
+"""What is left before frame `AT` of the delay that is tolerated at the beginning, with a time constant of 1 s [s]."""
+
+
+def car(count=120, speed=20.0, dt=DT):
+    """Return the states of a car that goes straight north."""
+    states = np.zeros(count, STATE_DTYPE)
+    states["time"] = dt * np.arange(count)
+    states["velocity"][:, 0] = speed
+    states["position"][:, 0] = speed * states["time"]
+    states["orientation"][:, 0] = 1.0
+    return states
+
+
+def watched(states, system="city-car-driving", rate_hz=RATE, times=None, **options):
+    """Return the intake after the states' frames, and the motion published after each."""
+    intake = new_intake(system, rate_hz, **options)
+    motion = fed(intake, records_of(system, states, rate_hz), states["time"] if times is None else times)
+    return intake, motion
+
+
+# ---- from frame to frame ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("claimed", [40.0, 80.0])
+@pytest.mark.parametrize(("share", "found"), [(0.995, {}), (1.005, {"impossible_acceleration": 1})])
+def test_velocity_changes_by_the_claim_of_ten_milliseconds_more_and_by_20_m_s2(claimed, share, found):
+    """A packet's physics may be 10 ms old, as at 60 steps a second; 20 m/s^2 go unreported, 0.5 m/s is noise."""
+    states = car()
+    time = DT + LATE
+    states["acceleration"][AT, 0] = claimed
+    states["velocity"][AT:, 0] += share * (0.5 + claimed * (time + 0.01) + 20.0 * time)
+    assert watched(states)[0].discontinuities == found
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.995, {}), (1.005, {"spike": 1})])
+def test_while_frames_are_missing_a_car_does_30_m_s2(share, found):
+    """The mean of a landing of 60 m/s^2: 10 m/s^2 more than between frames, from the second missing interval on."""
+    gap = 0.4
+    states = car()
+    states["velocity"][AT:, 0] += share * (0.5 + 20.0 * (gap + LATE) + 10.0 * (gap - 2.0 * DT))
+    times = states["time"].copy()
+    times[AT:] += gap - DT
+    assert watched(states, times=times)[0].discontinuities == found
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.995, {}), (1.005, {"spike": 1})])
+def test_rates_that_lag_are_trusted_to_be_gaining_75_rad_s2(share, found):
+    """Rates that are derived show a turn only after their delay; a car that is hit turns with 75 rad/s^2."""
+    states = car()
+    angle = share * (0.02 + (2.0 + 75.0 * DELAY_S) * (DT + LATE))
+    states["orientation"][AT:] = npq.as_float_array(npq.from_rotation_vector([0.0, 0.0, angle]))
+    assert watched(states, rates="derived")[0].discontinuities == found
+
+
+@pytest.mark.parametrize(("apart_s", "jumps"), [(0.5, 0), (0.3, 1)])
+def test_spikes_are_forgotten_within_about_a_second(apart_s, jumps):
+    """With a time constant of 1 s, one each 0.5 s adds up to 1 / (1 - 1/e^0.5) = 2.5, and each 0.3 s to 3.9 of 3."""
+    states = car(600)
+    states["position"][AT :: round(apart_s * RATE), 1] += 50.0
+    found = watched(states)[0].discontinuities
+    assert found.pop("spike") > 10
+    assert len(found) == jumps
+
+
+@pytest.mark.parametrize(("changes", "found"), [(9, {}), (10, {"frozen": 1})])
+def test_a_source_is_alive_after_ten_changes(changes, found):
+    """Loading a track may show a few states, then one for long: a source that has hardly moved cannot freeze."""
+    states = car(200)
+    states[changes + 1 :] = states[changes]
+    assert watched(states, times=DT * np.arange(200))[0].discontinuities == found
+
+
+@pytest.mark.parametrize(("speed", "found"), [(0.99, {}), (1.01, {"frozen": 1})])
+def test_a_parked_car_repeats_itself_and_one_that_moves_at_1_m_s_does_not(speed, found):
+    states = car(200, speed)
+    states["position"][:AT, 1] = 1e-2 * np.sin(np.arange(AT))
+    states[AT:] = states[AT]
+    assert watched(states, times=DT * np.arange(200))[0].discontinuities == found
+
+
+@pytest.mark.parametrize(("repeats", "found"), [(10, {}), (11, {"frozen": 1})])
+def test_silence_is_no_repetition(repeats, found):
+    """A repeat stands for no more than the 0.1 s that frames may come apart: eleven of them are the 1 s of a freeze."""
+    states = car(AT + repeats)
+    states[AT:] = states[AT - 1]
+    times = DT * np.arange(AT + repeats)
+    times[AT:] = times[AT - 1] + 0.11 * np.arange(1, repeats + 1)
+    assert watched(states, times=times)[0].discontinuities == found
+
+
+# ---- datagrams that overtake one another -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("share", "rejected"), [(0.45, {}), (0.55, {"late": 1})])
+def test_a_car_that_goes_back_by_half_an_interval_is_an_old_frame(share, rejected):
+    """Neighbors that change places differ by a whole interval's way; noise of a car that stops, by much less."""
+    states = car()
+    states["position"][AT, 0] = states["position"][AT - 1, 0] - share * 20.0 * DT
+    assert watched(states, "beamng")[0].rejected == rejected
+
+
+@pytest.mark.parametrize(("share", "rejected"), [(0.2, {}), (0.3, {"late": 1})])
+def test_a_car_that_does_not_go_along_its_velocity_is_never_old(share, rejected):
+    """Where axes are misread, positions say nothing: it must have gone a quarter of the way that its velocity says."""
+    states = car()
+    states["position"][:, 0] = share * 20.0 * states["time"]
+    states["position"][AT, 0] = states["position"][AT - 1, 0] - 0.6 * 20.0 * DT
+    assert watched(states, "beamng")[0].rejected == rejected
+
+
+# ---- what is claimed and what is shown -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("share", "followed"), [(0.26, True), (0.24, False)])
+def test_a_step_is_followed_at_once_if_a_quarter_of_it_is_shown(share, followed):
+    """A step of the acceleration in the middle between two frames changes the velocity by half of one that lasts."""
+    states = car()
+    states["acceleration"][AT:, 0] = 30.0
+    states["velocity"][AT:, 0] += 30.0 * DT * (share + np.arange(120 - AT))
+    states["position"][:, 0] = np.cumsum(states["velocity"][:, 0]) * DT
+    surge = watched(states)[1]["surge"]
+    assert surge[AT] == pytest.approx(30.0 if followed else 0.0, abs=1e-4)
+    assert surge[AT + 1] == pytest.approx(30.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(("left", "believed"), [(0.5, True), (1.0, False)])
+def test_claims_that_were_contradicted_are_believed_when_they_agree_to_half_the_limit(left, believed):
+    """A claim that nothing shows may be 1 m/s in a second and 39 % of itself; half of that: 0.6 for 0.5, 0.7 for 1."""
+    states = car(600)
+    states["acceleration"][:AT, 0] = 5.0
+    states["acceleration"][AT:, 0] = left
+    intake, _ = watched(states)
+    assert intake.discontinuities == {"acceleration_contradicted": 1}
+    assert intake.frozen != believed
+
+
+@pytest.mark.parametrize(("apart_s", "found"), [(0.145, {"acceleration_contradicted": 1}), (0.155, {})])
+def test_nothing_is_compared_between_frames_more_than_150_ms_apart(apart_s, found):
+    """What a car claims twice in so long a time tells nothing of what it did between."""
+    states = car(100, dt=apart_s)
+    states["acceleration"][:, 0] = 5.0
+    assert watched(states, rate_hz=1.0 / apart_s)[0].discontinuities == found
+
+
+@pytest.mark.parametrize(("late_s", "surge"), [(0.08, 0.0), (0.12, 40.0)])
+def test_claims_are_followed_anew_after_a_frame_that_comes_100_ms_later_than_it_says(late_s, surge):
+    """Nobody knows whether frames were lost, or this one waited: there is nothing to compare a claim with."""
+    states = car(AT + 1)
+    states["acceleration"][AT, 0] = 40.0
+    times = states["time"].copy()
+    times[AT] += late_s
+    assert watched(states, times=times)[1]["surge"][-1] == pytest.approx(surge, abs=1e-3)

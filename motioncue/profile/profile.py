@@ -304,7 +304,10 @@ def _toml(value: Any) -> str:
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
     """Return the keys in which two profiles differ, with both values; None for a missing one."""
-    before, after = (dict(flat(msgspec.to_builtins(profile))) for profile in (old, new))
+    parts = [name for name in Profile.__struct_fields__ if getattr(old, name) != getattr(new, name)]
+    before, after = (
+        dict(flat({name: msgspec.to_builtins(getattr(profile, name)) for name in parts})) for profile in (old, new)
+    )
     return {
         key: (before.get(key), after.get(key))
         for key in dict.fromkeys((*before, *after))

@@ -108,12 +108,15 @@ cdef extern from "motioncue/motioncue.h" nogil:
         pass
     ctypedef struct motioncue_cue:
         pass
+    ctypedef struct motioncue_actuation:
+        pass
     ctypedef struct motioncue_stepper:
         pass
     ctypedef struct motioncue_api:
         motioncue_stepper* (*create)(const char*, double, char*, size_t) noexcept nogil
         int (*step)(motioncue_stepper*, const motioncue_motion*, motioncue_cue*) noexcept nogil
         void (*destroy)(motioncue_stepper*) noexcept nogil
+        void (*actuate)(motioncue_stepper*, const motioncue_cue*, motioncue_actuation*) noexcept nogil
 
 
 cdef class Embedded:
@@ -137,3 +140,13 @@ cdef class Embedded:
         with nogil:
             for i in range(n):
                 self.api.step(self.stepper, <const motioncue_motion*>&motion[0], <motioncue_cue*>&cue[0])
+
+    def drive(self, const Motion[::1] motion):
+        """Do a tick with each motion, and fill what the first output is sent."""
+        cdef motioncue_cue cue
+        cdef motioncue_actuation actuation
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(motion.shape[0]):
+                self.api.step(self.stepper, <const motioncue_motion*>&motion[i], &cue)
+                self.api.actuate(self.stepper, &cue, &actuation)

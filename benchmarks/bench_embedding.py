@@ -9,13 +9,14 @@ from conftest import HEAD_M, RATE_HZ, assert_same
 
 import motioncue
 from motioncue import cueing
-from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, MOVERS, TELEMETRY_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.engine.embed import Stepper
 from motioncue.engine.retune import Settings
 from motioncue.output.dk import MOTION
 from motioncue.profile.profile import Output, profile_text
 from motioncue.recording.recording import read_packages, sample_recording
+from motioncue.safety.limiter import CueLimits
 
 PROFILE = "ccd-dk-classical"
 FRAME_NS = 16_666_667  # frame interval of the real drive
@@ -128,6 +129,36 @@ def test_step_through_the_table_against_c(versus, rig, loops):
         lambda: rig.floor.washout_repeat(motion, cue, n),
         items=n,
     )
+
+
+def test_what_only_instructions_are_counted_of(rig, loops, counted, tmp_path):
+    """A hexapod through motioncue.h; the limits by themselves while none acts, and while all do."""
+    path = tmp_path / "hexapod.toml"
+    path.write_text(profile_text(PROFILE) + '\n[platform]\npreset = "hexapod-simona"\n', encoding="utf-8")
+    embedded = loops.Embedded(motioncue._capi, str(path).encode())
+    limits, work = CueLimits(), np.zeros_like(rig.cue)
+    for name, bounds in motioncue.load_profile(PROFILE).bounds().items():
+        limits.add(name, *bounds, dt=1.0 / RATE_HZ)
+    wild = rig.cue.copy()
+    for name in MOVERS:
+        wild[name] = 100.0 * (-1.0) ** (np.arange(len(wild)) // 30)
+
+    def limited(cues):
+        work[:] = cues
+        limits.process(work)
+
+    figures = {
+        "`step` and `actuate` of motioncue.h in a C loop: washout, limits, a hexapod": lambda: embedded.drive(
+            rig.motion
+        ),
+        "limits of twelve channels, none acting": lambda: limited(rig.cue),
+        "limits of twelve channels, all acting": lambda: limited(wild),
+    }
+    for figure, candidate in figures.items():
+        if counted:
+            counted(figure, candidate, rig.n)
+        else:
+            candidate()
 
 
 # --- bytes in, bytes out --------------------------------------------------------------------------------------------

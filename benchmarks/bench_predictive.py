@@ -56,5 +56,18 @@ def test_no_tick_takes_more_steps_than_allowed():
         assert 0 < counts["most_steps"] <= CAP
 
 
+def test_a_tick_that_plans(counted_singly):
+    keys = "cueing.algorithm=predictive", {"platform": {"preset": "hexapod-dim"}}
+    algorithm = algorithm_of(motioncue.load_profile("ccd-dk-classical", *keys))
+    motion, cue = np.repeat(drive_motion("tour"), 6)[2000:2183], np.zeros(1, CUE_DTYPE)
+    for i in range(len(motion)):  # a plan is made every third tick
+        plans, step = algorithm.counts["plans"], lambda row=motion[i : i + 1]: algorithm.step(row, cue)
+        if i % 3:
+            step()
+        else:
+            counted_singly("predictive cueing of a hexapod, a tick that plans", i, step)
+        assert algorithm.counts["plans"] - plans == (i % 3 == 0)
+
+
 if __name__ == "__main__":
     list(report(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000))

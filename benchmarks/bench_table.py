@@ -1,5 +1,7 @@
 """The benchmark table reports what was measured; nothing is timed here."""
 
+import re
+
 import pytest
 import table
 from pairs import cpu_ns, fact, interleaved, row
@@ -41,8 +43,16 @@ def test_table_has_a_line_for_every_row_and_names_machine_and_command():
         "python_version": "3",
     }
     benchmarks = [{"extra_info": {"rows": rows[:1]}}, {"extra_info": {"rows": rows[1:]}}, {"extra_info": {}}]
-    text = table.table({"machine_info": machine, "benchmarks": benchmarks})
-    assert text.startswith("`python benchmarks/table.py` on A processor, 2 processors")
+    made = {"id": "0123456789", "time": "2026-02-03T04:05:06+00:00", "dirty": True}
+    results = {
+        "machine_info": machine,
+        "benchmarks": benchmarks,
+        "commit_info": made,
+        "datetime": "2026-02-04T01:02:03",
+    }
+    text = table.table(results)
+    said = "commit 0123456 of 2026-02-03, changed since, measured on 2026-02-04"
+    assert text.startswith(f"`python benchmarks/table.py`, {said}, on A processor, 2 processors")
     assert text.splitlines()[-5:] == [
         "| step | C | **1.10** | 1.10 … 1.10 | 110 / 100 ns | ≤ 1.05, missed |",
         "| step | SciPy | **12,345** times faster | 12,345 … 12,345 | 100 / 1,234,500 ns | ≥ 7.00, met |",
@@ -50,3 +60,11 @@ def test_table_has_a_line_for_every_row_and_names_machine_and_command():
         "| rate error | the grid | **2.50 ppm** | | | ≤ 10 ppm, met |",
         "| lost | those sent | **3.00** | | | ≤ 0.00, missed |",
     ]
+
+
+def test_table_of_the_readme_is_one_that_the_command_made_and_says_of_which_commit():
+    text = table.README.read_text(encoding="utf-8")
+    shown = text.partition(table.BEGIN)[2].partition(table.END)[0]
+    assert re.search(r"`python benchmarks/table.py`, commit [0-9a-f]{7} of \d{4}-\d\d-\d\d", shown)
+    assert table.put("new", text) == text.replace(shown, "\nnew\n")
+    assert "**" not in text.replace(shown, "").partition("## Measured")[2]  # no other figures

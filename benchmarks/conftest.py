@@ -55,6 +55,21 @@ def counted(request: pytest.FixtureRequest):
     return run
 
 
+@pytest.fixture
+def counted_singly(request: pytest.FixtureRequest):
+    """Count the instructions of each call of a candidate by itself, for a figure that is the median of them."""
+    library = counter() if request.config.getoption("count") else None
+
+    def run(figure, place, candidate):
+        if library:
+            library.count_begin()
+        candidate()
+        if library:
+            library.count_end(f"0 {place} {figure}".encode())
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def modules() -> tuple[ModuleType, ModuleType]:
     """The floor in C, and the package's kernels in loops without Python."""

@@ -4,15 +4,17 @@ python benchmarks/instructions.py              # count, compare with those that 
 python benchmarks/instructions.py --accept     # count, show, and keep them as what is meant
 python benchmarks/instructions.py --print      # those that were accepted, as a table
 
-What is counted are the candidates of the benchmarks: (instructions of two runs - of one run) / calls in a run.  Counts
-of another compiler, Python or processor say nothing about these, so they are only shown.  Ends with status 1 if a count
-is more than 1 % above what was accepted, and says so where one is 1 % below: then accept it, so that it stays.
+What is counted are the candidates of the benchmarks: (instructions of two runs - of one run) / calls in a run; or the
+median over calls that differ.  Counts of another compiler, Python or processor say nothing about these, so they are
+only shown.  Ends with status 1 if a count is more than 1 % above what was accepted, and says so where one is 1 % below:
+then accept it, so that it stays.
 """
 
 import argparse
 import json
 import platform
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -41,14 +43,20 @@ def machine() -> dict[str, str]:
 def totals(folder: Path) -> dict[str, float]:
     """Return the instructions a call by figure, from callgrind's files."""
     runs: dict[str, dict[int, float]] = {}
+    singly: dict[str, list[float]] = {}
     for path in folder.glob("out.*"):
         text = path.read_text(errors="replace")
         named = re.search(r"Trigger: Client Request: (\d) (\d+) (.+)", text)
         total = re.search(r"^(?:totals|summary): (\d+)", text, re.M)
         if named and total and not named[3].startswith(UNEVEN):
             times, items, figure = int(named[1]), int(named[2]), named[3].strip()
-            runs.setdefault(figure, {})[times] = int(total[1]) / items
-    return {figure: each[2] - each[1] for figure, each in sorted(runs.items()) if len(each) == 2}
+            if times:
+                runs.setdefault(figure, {})[times] = int(total[1]) / items
+            else:
+                singly.setdefault(figure, []).append(int(total[1]))
+    found = {figure: each[2] - each[1] for figure, each in runs.items() if {*each} == {1, 2}}
+    found |= {figure: statistics.median(each) for figure, each in singly.items()}
+    return dict(sorted(found.items()))
 
 
 def count() -> dict[str, float]:

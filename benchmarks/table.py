@@ -1,6 +1,7 @@
 """Run the benchmarks and print the README's table (markdown).
 
 python benchmarks/table.py                  # everything, some eight minutes
+python benchmarks/table.py --write          # and put the table into the README, in place of the one there
 python benchmarks/table.py --json FILE      # keep the results
 python benchmarks/table.py --from FILE      # print what was kept
 """
@@ -21,6 +22,8 @@ from building import package_flags
 import motioncue
 
 HERE = Path(__file__).resolve().parent
+README = HERE / "README.md"
+BEGIN, END = "<!-- the table, by table.py -->", "<!-- end of the table -->"
 COMMAND = "python benchmarks/table.py"
 UNITS = {"ns": "ns", "us": "µs", "ms": "ms"}
 
@@ -78,11 +81,27 @@ def machine(results: dict[str, Any]) -> str:
     )
 
 
+def commit(results: dict[str, Any]) -> str:
+    """Return what was measured, and when: figures of another commit are not today's."""
+    info = results["commit_info"]
+    changed = ", changed since" if info["dirty"] else ""
+    return f"commit {info['id'][:7]} of {info['time'][:10]}{changed}, measured on {results['datetime'][:10]}"
+
+
+def put(text: str, into: str) -> str:
+    """Return the README with the table in place of the one there."""
+    before, begin, rest = into.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise SystemExit(f"README.md: found no {BEGIN} and {END}")
+    return f"{before}{begin}\n{text}\n{end}{after}"
+
+
 def table(results: dict[str, Any]) -> str:
     """Return the table, with what it was measured on and by which command."""
     return "\n".join(
         [
-            f"`{COMMAND}` on {machine(results)}:",
+            f"`{COMMAND}`, {commit(results)}, on {machine(results)}:",
             "",
             "| figure | against, in the same run | ratio | quartiles | ours / theirs | target |",
             "|---|---|---|---|---|---|",
@@ -96,6 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the benchmarks and print the README's table.")
     parser.add_argument("--json", type=Path, help="keep the results in this file")
     parser.add_argument("--from", dest="source", type=Path, help="print the results in this file, run nothing")
+    parser.add_argument("--write", action="store_true", help="put the table into the README")
     options = parser.parse_args()
     if options.source:
         results = options.source.read_text(encoding="utf-8")
@@ -106,7 +126,10 @@ def main() -> int:
             results = path.read_text(encoding="utf-8")
         if options.json:
             options.json.write_text(results, encoding="utf-8")
-    print(table(json.loads(results)))
+    text = table(json.loads(results))
+    print(text)
+    if options.write:
+        README.write_text(put(text, README.read_text(encoding="utf-8")), encoding="utf-8")
     return 0
 
 

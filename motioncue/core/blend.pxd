@@ -81,6 +81,36 @@ cdef inline double bend_at(const Vanishing* v, double s) noexcept nogil:
     return 2.0 * v.terms[2] + s * (6.0 * v.terms[3] + s * (12.0 * v.terms[4] + s * 20.0 * v.terms[5]))
 
 
+ctypedef struct Blend:          # a difference that vanishes while time passes
+    Vanishing difference
+    double position         # 0 to 1, and on
+    double pace             # [1/tick]
+
+
+cdef inline Blend blend_from(double value, double rate, double bend, double pace) noexcept nogil:
+    """Return the blend of a difference with this value, rate [1/tick] and change of the rate [1/tick^2]."""
+    cdef Blend b
+    b.difference = vanishing(value, rate / pace, bend / (pace * pace))
+    b.position, b.pace = 0.0, pace
+    return b
+
+
+cdef inline double blend_step(Blend* b) noexcept nogil:
+    """Move one tick and return the difference that is left."""
+    b.position += b.pace
+    return left_at(&b.difference, b.position) if b.position < 1.0 else 0.0
+
+
+cdef inline double blend_rate(const Blend* b) noexcept nogil:
+    """Return the rate of the difference [1/tick]."""
+    return slope_at(&b.difference, b.position) * b.pace if b.position < 1.0 else 0.0
+
+
+cdef inline double blend_bend(const Blend* b) noexcept nogil:
+    """Return the change of that rate [1/tick^2]."""
+    return bend_at(&b.difference, b.position) * b.pace * b.pace if b.position < 1.0 else 0.0
+
+
 cdef inline double heading(double newest, double before) noexcept nogil:
     """Return the slope that two successive differences agree on: the smaller one, or 0 if their signs differ.
 

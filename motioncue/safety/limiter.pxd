@@ -15,7 +15,7 @@ value, rate, acceleration and jerk each keep the wider bound.
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
-from motioncue.core.blend cimport Vanishing
+from motioncue.core.blend cimport Blend
 from motioncue.core.records cimport LIMITED, Cue
 from motioncue.core.threads cimport mc_count
 from motioncue.core.interfaces cimport Beside
@@ -63,9 +63,7 @@ ctypedef struct Easing:         # transition from the old bounds to those of a l
     bint waits              # it has the old bounds, until its state can be braked within `hard` and `plan`
     Bounds hard             # the wider ones of old and new bounds
     Bounds plan
-    Vanishing difference    # the second limiter's input less the first one's output
-    double position         # 0 to 1
-    double pace             # [1/tick]
+    Blend difference        # the second limiter's input less the first one's output
 
 
 cdef inline double stop_above(double x, double v, double a, double A, double J) noexcept nogil:

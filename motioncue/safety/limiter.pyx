@@ -7,11 +7,10 @@ from libc.string cimport memcpy, memset
 from motioncue.core.interfaces cimport (
     Machine, Stage, StageCalls, beside_tick, chosen_machine, mc_flush_denormals, mc_restore_fpu,
 )
-from motioncue.core.blend cimport bend_at, left_at, slope_at, vanishing
+from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step, heading
 from motioncue.core.records cimport ROLL, YAW, Actuation, Cue
 from motioncue.core.rotation cimport Turn
 from motioncue.core.threads cimport mc_load
-from motioncue.safety.easing cimport ease, same_state, set_margin, viable, widen
 
 import numpy as np
 
@@ -69,12 +68,8 @@ cdef double limiter_push(const Bounds* b, LimiterState* s, double goal, double s
     elif s.x > goal:
         meet = -highest(b, s, -1.0, True, goal, speed)
         low = high if meet > high else (meet if meet > low else low)
-    j = high if j > high else (low if j < low else j)
-    if s.a + j > b.acceleration:
-        j = b.acceleration - s.a
-    elif s.a + j < -b.acceleration:
-        j = -b.acceleration - s.a
-    return j
+    # Between `low` and `high` the acceleration keeps its bound too: each of them does on its side (`viable_above`).
+    return high if j > high else (low if j < low else j)
 
 
 cdef inline bint step_one(LimitSet* s, int i, double* value, bint easing) noexcept nogil:
@@ -179,6 +174,98 @@ cdef void limits_part(LimitSet* s) noexcept nogil:
 # ---- bounds that change ----------------------------------------------------------------------------------------------
 
 
+cdef inline bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
+    """Say whether the state is within the bounds, and can be braked within them on both sides."""
+    cdef const Bounds* b = &l.plan
+    if not (-b.value <= s.x <= b.value and -b.acceleration <= s.a <= b.acceleration):
+        return False
+    return viable_above(b, s.x, s.v, s.a) and viable_above(b, -s.x, -s.v, -s.a)
+
+
+cdef inline bint same_state(const LimiterState* p, const LimiterState* q) noexcept nogil:
+    return p.x == q.x and p.v == q.v and p.a == q.a
+
+
+cdef inline void set_margin(Limit* l) noexcept nogil:
+    """Compute what `clearly_viable` uses."""
+    cdef const Bounds* p = &l.plan
+    if p.stops_at_once:
+        l.margin = Margin(p.value, p.rate, p.acceleration, l.hard.jerk, 0.0, 0.0, 0.0)
+        return
+    l.margin = Margin(
+        p.value, p.rate, p.acceleration, l.hard.jerk, 0.5 / p.jerk, 0.5 / p.acceleration, 0.5 * p.acceleration / p.jerk
+    )
+
+
+cdef inline Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
+    """Return the wider bound of each kind.
+
+    A state that can be braked within `a` or `b` can be braked within the result, unless that one needs more than a tick
+    to stop where this one does not.
+    """
+    return Bounds(
+        max(a.value, b.value),
+        max(a.rate, b.rate),
+        max(a.acceleration, b.acceleration),
+        max(a.jerk, b.jerk),
+        a.stops_at_once and b.stops_at_once,
+    )
+
+
+cdef inline void widen(Easing* e) noexcept nogil:
+    """Let the second limiter have the wider bounds, once its state can be braked within them."""
+    cdef Limit wide = e.wide
+    wide.hard, wide.plan = e.hard, e.plan
+    e.waits = not viable(&wide, &wide.state)
+    if not e.waits:
+        set_margin(&wide)
+        e.wide = wide
+
+
+cdef inline void keep_within(Limit* l) noexcept nogil:
+    """Change the state no more than its bounds require: the value first, then the rate to what can be braked."""
+    cdef LimiterState* s = &l.state
+    cdef int i
+    s.x = max(-l.plan.value, min(l.plan.value, s.x))
+    for i in range(8):
+        if viable(l, s):
+            return
+        s.v *= 0.5
+        s.a = 0.0
+    s.v = 0.0
+
+
+cdef inline bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint another, double pace) noexcept nogil:
+    """Continue with the bounds of `l` from the state of `before`; return whether that takes an easing.
+
+    The second limiter starts at what is sent.  The first one starts there too: now, or at the next input if the value
+    was being limited or `another` quantity is limited from now on (a roll instead of its lean, or the reverse).
+    """
+    cdef double rate = 0.0
+    cdef double bend = 0.0
+    cdef bint again = was.on
+    e.wide = was.wide if again else before[0]
+    l.state = before.state
+    e.fresh = another or l.state.limiting
+    if not again and not e.fresh and viable(l, &l.state):
+        e.on = False
+        return False
+    if again and was.difference.position < 1.0:     # the difference keeps its rate, and how that changes
+        rate = blend_rate(&was.difference) + l.state.v
+        bend = blend_bend(&was.difference)
+    elif not again:
+        rate = heading(l.state.v, l.state.v - l.state.a)
+    if not e.fresh:
+        keep_within(l)
+        rate -= l.state.v
+    e.hard = wider(&was.hard if again else &before.hard, &l.hard)
+    e.plan = wider(&was.plan if again else &before.plan, &l.plan)
+    widen(e)
+    e.difference = blend_from(e.wide.state.x - l.state.x, rate, bend, pace)
+    e.on = True
+    return True
+
+
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     """Limit `value` in place with both limiters; return whether it was changed.
 
@@ -189,16 +276,16 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     if e.fresh:
         e.fresh = False
         l.state = LimiterState(max(-l.plan.value, min(l.plan.value, wanted)), 0.0, 0.0, wanted, False)
-        e.difference = vanishing(e.wide.state.x - l.state.x, slope_at(&e.difference, 0.0), bend_at(&e.difference, 0.0))
+        e.difference = blend_from(
+            e.wide.state.x - l.state.x, blend_rate(&e.difference), blend_bend(&e.difference), e.difference.pace
+        )
     limiter_step(l, value)
-    e.position += e.pace
-    if e.position < 1.0:
-        value[0] += left_at(&e.difference, e.position)
+    value[0] += blend_step(&e.difference)
     if e.waits:
         widen(e)
     limiter_step(&e.wide, value)
-    e.on = e.position < 1.0 or not same_state(&l.state, &e.wide.state)
-    if e.on and e.position > 2.0 and viable(l, &e.wide.state):
+    e.on = e.difference.position < 1.0 or not same_state(&l.state, &e.wide.state)
+    if e.on and e.difference.position > 2.0 and viable(l, &e.wide.state):
         e.wide.state.target, e.wide.state.limiting = wanted, True
         l.state = e.wide.state
         e.on = False

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from motioncue.errors import ConfigError
 from motioncue.safety.limiter import Limiter
 
-pytestmark = pytest.mark.search
-
 DT = 0.003
 FADE_S = 0.3
 EPS = np.finfo(np.float64).eps
@@ -71,6 +69,7 @@ SWINGING = 7.0 * np.sin(2 * np.pi * 8.0 * DT * np.arange(150))
         ((3.0, 10.0 / DT, 24.0 / DT**2, None), np.zeros(150), False),
     ]
 )
+@pytest.mark.search
 @settings(max_examples=150)
 @given(changes=st.lists(st.tuples(bounds_strategy, input_strategy, st.booleans()), min_size=1, max_size=6))
 def test_wider_bounds_hold_until_the_new_ones_do(changes):
@@ -90,6 +89,7 @@ def test_wider_bounds_hold_until_the_new_ones_do(changes):
 
 @example((1.0, None, None, None), (1.0, 0.167, None, None), SWINGING, 1.0)
 @example((1.0, None, None, None), (0.5, None, None, None), np.ones(150), 0.0)
+@pytest.mark.search
 @settings(max_examples=60)
 @given(old=bounds_strategy, new=bounds_strategy, values=input_strategy, rest=st.floats(-1.0, 1.0))
 def test_easing_ends_in_bounded_time_within_the_new_bounds(old, new, values, rest):
@@ -154,6 +154,30 @@ def test_a_tightened_value_is_approached_along_the_fade():
     assert np.abs(np.diff(path, 2)).max() <= 10 / math.sqrt(3) * 6.01 * (DT / FADE_S) ** 2 * 1.2
     assert path[100] == pytest.approx(2.0, rel=2e-3)
     assert (path[101:] <= 2.0).all()
+
+
+@pytest.mark.parametrize(("old", "new", "rest"), [(10.0, 2.0, 8.0), (10.0, 2.0, -8.0), (2.0, 20.0, 8.0)])
+def test_from_rest_what_is_sent_goes_to_the_new_bound_along_the_polynomial(old, new, rest):
+    limiter = Limiter(old, dt=DT)
+    before = limiter.process(np.full(300, rest))[0][-1]
+    after = min(0.999 * new, abs(rest)) * math.copysign(1.0, rest)  # a thousandth of a bound is left as a margin
+    limiter.retune(new, dt=DT, fade_s=FADE_S)
+    path, _ = limiter.process(np.full(120, rest))
+    x = np.minimum(DT / FADE_S * np.arange(1, 121), 1.0)
+    np.testing.assert_allclose(path, after + (before - after) * (1 - x**3 * (10 - 15 * x + 6 * x**2)), atol=1e-9)
+
+
+def test_bounds_that_change_within_a_change_keep_value_slope_and_bend():
+    # A polynomial of half a unit a tick of 0.01 has differences of at most 15/8, 10/sqrt(3) and 60 of its paces.
+    limiter, pace = Limiter(10.0, dt=DT), DT / FADE_S
+    limiter.process(np.full(100, 8.0))
+    path = [8.0] * 4
+    for bound in (2.0, 6.0, 1.0, 9.0):
+        limiter.retune(bound, dt=DT, fade_s=FADE_S)
+        path += limiter.process(np.full(37, 8.0))[0].tolist()
+    assert np.abs(np.diff(path)).max() <= 2 * 15 / 8 * 8.0 * pace
+    assert np.abs(np.diff(path, 2)).max() <= 2 * 10 / math.sqrt(3) * 8.0 * pace**2
+    assert np.abs(np.diff(path, 3)).max() <= 4 * 60 * 8.0 * pace**3
 
 
 def test_a_loosened_value_lets_go_along_the_fade():

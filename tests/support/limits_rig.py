@@ -18,7 +18,7 @@ from motioncue.virtual.simulators import SAMPLE, drive_packages, recorded_packag
 START = 1_000_000_000
 PERIOD = 3_000_030  # [ns], 333.33 Hz
 PROFILES = {
-    "city-car-driving": ("ccd-dk", "ccd-dk-classical", "ccd-hexapod"),
+    "city-car-driving": ("ccd-dk", "ccd-dk-classical", "ccd-dk-washout", "ccd-hexapod"),
     "beamng": ("beamng-dk",),
     "beamng-simulink": ("beamng-simulink-dk",),
     "morai": ("morai-dk",),

@@ -70,13 +70,13 @@ def measure(profile: Profile, plan: Plan = FULL, progress: Progress = lambda sha
             if part == len(parts) // 2:
                 held.enter_context(burning())
 
-            def told(share: float, what: str, part: int = part) -> None:
+            def report(share: float, what: str, part: int = part) -> None:
                 progress((part + share) / len(parts), what)
 
             if rate_hz is None:
-                latency.append(delay(profile, load, plan, costs["package"], told))
+                latency.append(delay(profile, load, plan, costs["package"], report))
             else:
-                row, found = pace_rate(profile, rate_hz, load, plan, told)
+                row, found = pace_rate(profile, rate_hz, load, plan, report)
                 granted = {**found, **granted}
                 row["cyclictest"] = reference(row, granted, plan)
                 pacing.append(row)

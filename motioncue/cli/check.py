@@ -66,7 +66,7 @@ MULTIPLE = "one of these has another unit or scale than is said: the channel, or
 MULTIPLE += "field its unit or scale in [source.packet], or set the simulator's"
 
 
-class Heard(NamedTuple):
+class Examined(NamedTuple):
     """The packages to examine, and where they come from."""
 
     system: sources.System
@@ -113,7 +113,7 @@ def command(
     """
     from motioncue.check.check import check
 
-    heard = _heard(target, system, endpoints, overrides, rate, duration, Pick(ports, sender))
+    heard = _received(target, system, endpoints, overrides, rate, duration, Pick(ports, sender))
     source = heard.profile.source
     try:
         report = check(
@@ -148,7 +148,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _heard(
+def _received(
     target: str,
     system: str | None,
     endpoints: tuple[str, ...],
@@ -156,7 +156,7 @@ def _heard(
     rate: float | None,
     duration: float | None,
     pick: Pick,
-) -> Heard:
+) -> Examined:
     profile = target in builtin_profiles() or target.endswith(".toml")
     live = profile or "://" in target or (target in sources.SYSTEMS and not Path(target).exists())
     foreign = [key for key in overrides if not profile and not key.startswith(JUDGED)]
@@ -213,7 +213,7 @@ def _settings(system: sources.System, overrides: tuple[str, ...]) -> Profile:
     return profile
 
 
-def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick) -> Heard:
+def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick) -> Examined:
     if system is not None:
         sources.source(system, "--system")
     data = contents(file, quoted(file))
@@ -221,7 +221,7 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick)
     packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name, pick=pick)
     for line in unreadable[:SAID]:
         click.echo(f"{quoted(file)}: {line}", err=True)
-    return Heard(name, packages, times, _settings(name, overrides), file, rejected)
+    return Examined(name, packages, times, _settings(name, overrides), file, rejected)
 
 
 def _sources() -> list[str]:
@@ -233,7 +233,7 @@ def _live(
     endpoints: tuple[str, ...],
     settings: Profile | tuple[str, ...],
     duration: float | None,
-) -> Heard:
+) -> Examined:
     from motioncue.engine.reception import Reception, check_endpoints
     from motioncue.wire.packet import Derivation
 
@@ -241,7 +241,7 @@ def _live(
     end = time.monotonic() + duration
     with Interrupts() as interrupts, logged(live=False):
         if system is None:
-            system = _told_by_sound(endpoints[0], end, interrupts)
+            system = _system_of_datagrams(endpoints[0], end, interrupts)
         module = sources.source(system)
         profile = settings if isinstance(settings, Profile) else _settings(system, settings)
         source = profile.source
@@ -276,10 +276,10 @@ def _live(
         )
     times = [(package.time - heard[0].time) * 1e-9 for package in heard]
     packages = [package.data for package in heard]
-    return Heard(system, packages, times, profile, ", ".join(endpoints))
+    return Examined(system, packages, times, profile, ", ".join(endpoints))
 
 
-def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
+def _system_of_datagrams(url: str, end: float, interrupts: Interrupts) -> str:
     """Return the system whose datagrams arrive at an endpoint; a stream is City Car Driving's."""
     from motioncue.transports.udp import open_receiver
 
@@ -322,7 +322,7 @@ def _known(system: str, heard: list[bytes]) -> list[bytes]:
     return list(filter(is_known, heard))
 
 
-def _print(heard: Heard, report: Any) -> None:
+def _print(heard: Examined, report: Any) -> None:
     timing = report.timing
     steadily = ", ".join(f"{key} {value:.2f}" for key, value in timing.interval_ms.items())
     rows = [

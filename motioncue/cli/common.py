@@ -36,7 +36,7 @@ ROOM = 1000  # texts waiting to be written
 PATIENCE_S = 1.0  # for the remaining texts at the end
 
 
-class Unblocked:
+class NonblockingOutput:
     """Writes to a stream in a thread of its own; has the methods that `logging` and rich call.
 
     Attributes
@@ -406,7 +406,7 @@ def progress(text: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-class _Kept(logging.Handler):
+class _NewestLines(logging.Handler):
     """Keeps the newest lines."""
 
     def __init__(self, lines: deque[str]) -> None:
@@ -421,8 +421,8 @@ class _Kept(logging.Handler):
 def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
     """Send motioncue's log to stderr and yield its newest lines; logging never waits for a reader."""
     lines: deque[str] = deque(maxlen=200)
-    handlers: list[logging.Handler] = [_Kept(lines)]
-    error = None if sys.stderr is None else Unblocked(sys.stderr)
+    handlers: list[logging.Handler] = [_NewestLines(lines)]
+    error = None if sys.stderr is None else NonblockingOutput(sys.stderr)
     later = live and error is not None and error.isatty()
     if error is not None and not later:
         handlers.append(logging.StreamHandler(error))

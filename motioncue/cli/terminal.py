@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.style import Style
 from rich.text import Text
 
-from motioncue.cli.common import Unblocked, folded
+from motioncue.cli.common import NonblockingOutput, folded
 from motioncue.engine.journal import CALM
 from motioncue.view.model import CHANNELS, Channel, verdict
 
@@ -512,7 +512,7 @@ PERIOD_S = 1 / 15
 """Time between pictures [s]."""
 
 
-def console(output: Unblocked | None = None) -> Console:
+def console(output: NonblockingOutput | None = None) -> Console:
     """Return a rich console on standard output, or on `output`."""
     return Console(file=cast(IO[str], output or sys.stdout), highlight=False, emoji=False, markup=False)
 
@@ -535,7 +535,7 @@ class Screen:
 
     def __init__(self, *, live: bool) -> None:
         self.live = live
-        self._output = Unblocked(sys.stdout) if live else None
+        self._output = NonblockingOutput(sys.stdout) if live else None
         self._console = console(self._output)
         self._glyphs = glyphs_of(self._console)
         self._live = Live(

@@ -304,7 +304,7 @@ def _rows(found: Tuned) -> list[tuple[str, str]]:
                 f"fast tilt {100 * fits[0].fast_tilt:.0f} -> {100 * fits[1].fast_tilt:.0f} %",
             )
         )
-    rows.append(("bounds", f"{_kept(found.excess)}; before: {_kept(found.excess_before)}"))
+    rows.append(("bounds", f"{_exceeded(found.excess)}; before: {_exceeded(found.excess_before)}"))
     if found.front is not None:
         heads, lines = front_rows(found.front)
         rows += [(f"{heads[0]} {line[0]}", _point_row(heads[1:], line[1:])) for line in lines]
@@ -346,7 +346,7 @@ def _point_row(heads: Sequence[str], cells: Sequence[str]) -> str:
     return ", ".join(f"{head} {cell}" for head, cell in zip(heads, cells, strict=True) if cell not in ("", "-"))
 
 
-def _kept(excess: Mapping[str, float]) -> str:
+def _exceeded(excess: Mapping[str, float]) -> str:
     """Return in words which bounds are exceeded."""
     beyond = [key.replace("_", " ") for key, value in excess.items() if value > 0.0]
     return f"NOT kept ({', '.join(beyond)})" if beyond else "kept"

@@ -32,7 +32,7 @@ class Paced(NamedTuple):
     motion: bool = True  # whether it counts as a frame
 
 
-def untold(package: bytes, to: int) -> None:
+def ignore_sent(package: bytes, to: int) -> None:
     """Do nothing with a package that was sent: the default of a simulator's `on_sent`."""
 
 
@@ -52,7 +52,7 @@ class DatagramSimulator:
         self.replies = self.connections = 0  # this simulator has none
         self._first = self._last = 0.0  # send times of the first and last frame [s]
         self._stop = threading.Event()
-        self.on_sent: Callable[[bytes, int], object] = untold
+        self.on_sent: Callable[[bytes, int], object] = ignore_sent
 
     def run(self) -> None:
         """Send all packages, or until `stop` is called."""

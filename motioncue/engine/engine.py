@@ -28,7 +28,7 @@ from motioncue.profile.explain import bounds_in_force, bounds_off, shown
 from motioncue.profile.profile import Profile, Record, differences
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text, open_line
-from motioncue.transports.udp import open_sender, tell_unheard
+from motioncue.transports.udp import fail_if_unheard, open_sender
 from motioncue.wire.packet import Encoding
 
 __all__ = ["Engine"]
@@ -153,7 +153,7 @@ class Engine:
                         continue
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
-                    tell_unheard(sender)
+                    fail_if_unheard(sender)
                     if isinstance(self._receiver, Reception):
                         self._receiver.refuse_output(f"output.{name}", url, address)
                     senders.append((url, (sender, address, *packet)))

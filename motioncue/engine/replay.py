@@ -18,7 +18,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.intake import Intake
 from motioncue.profile.explain import explain
 from motioncue.profile.profile import Profile
-from motioncue.recording.atomic_file import write_whole
+from motioncue.recording.atomic_file import write_atomically
 from motioncue.recording.drive import KILLED, actuators_of
 from motioncue.recording.drive import columns as columns_of
 from motioncue.recording.mcap_reader import Settings
@@ -344,7 +344,7 @@ def keep(
     if not path.parent.is_dir():
         raise ConfigError(f"recording {quoted(path)}: its folder does not exist")
     try:
-        return write_whole(path, write, force=force)
+        return write_atomically(path, write, force=force)
     except OSError as error:
         raise ConfigError(f"recording {quoted(path)}: cannot be written: {error.strerror or error}") from error
 

@@ -52,7 +52,7 @@ class Section(NamedTuple):
 def sections(profile: type[msgspec.Struct]) -> list[Section]:
     """Return the tables of a profile, each once, in the order in which they are met."""
     places: dict[type[msgspec.Struct], list[str]] = {}
-    for place, table in _walk("", profile):
+    for place, table in _tables_below("", profile):
         places.setdefault(table, []).append(place)
     return [Section(tuple(dict.fromkeys(where)), _summary(table), _keys(table)) for table, where in places.items()]
 
@@ -67,7 +67,7 @@ def markdown(found: list[Section]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _walk(place: str, table: type[msgspec.Struct]) -> Iterator[tuple[str, type[msgspec.Struct]]]:
+def _tables_below(place: str, table: type[msgspec.Struct]) -> Iterator[tuple[str, type[msgspec.Struct]]]:
     """Yield a table and those in it, with their places."""
     config = table.__struct_config__
     yield (f'{place}], {config.tag_field} = "{config.tag}"[' if config.tag_field else place).strip("["), table
@@ -75,7 +75,7 @@ def _walk(place: str, table: type[msgspec.Struct]) -> Iterator[tuple[str, type[m
         inner = tables_of(field.type)
         several = "[]" if "tuple" in str(field.type) else ".NAME" if "dict[" in str(field.type) else ""
         for each in inner:
-            yield from _walk(f"{place}.{field.name}{several}".lstrip("."), each)
+            yield from _tables_below(f"{place}.{field.name}{several}".lstrip("."), each)
 
 
 def _keys(table: type[msgspec.Struct]) -> tuple[Key, ...]:

@@ -15,7 +15,7 @@ def numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}-{number}{path.suffix}") if number else path
 
 
-def write_whole(path: Path, write: Callable[[Path], object], *, force: bool = False) -> Path:
+def write_atomically(path: Path, write: Callable[[Path], object], *, force: bool = False) -> Path:
     """Write a file beside its place, move it there when it is whole, and return where that is.
 
     Whatever ends the writing, an error or Ctrl-C, leaves the folder as it was.  A process that is killed leaves a

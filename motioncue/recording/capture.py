@@ -53,7 +53,7 @@ def is_capture(data: bytes) -> bool:
 def captured(data: bytes, missing: int = 0) -> Captured:
     """Return the UDP datagrams in a capture file, with fragments joined; ignore everything else."""
     dpkt = _dpkt()
-    end = _whole(data)
+    end = _last_whole_end(data)
     left = len(data) - end + missing
     try:
         reader = dpkt.pcap.UniversalReader(io.BytesIO(data[:end] if end else data))
@@ -80,7 +80,7 @@ def captured(data: bytes, missing: int = 0) -> Captured:
     return Captured(out, incomplete + parts.missing, unreadable)
 
 
-def _whole(data: bytes) -> int:
+def _last_whole_end(data: bytes) -> int:
     """Return where the last whole frame or block ends: the reader would return the next one incomplete; or 0."""
     blocks = data[:4] == PCAPNG
     mark = data[8:12] if blocks else data[:4]
@@ -176,7 +176,7 @@ class _Packet:
         self.have = 0  # bytes
         self.size: int | None = None  # known from the last fragment
 
-    def whole(self) -> bytes | None:
+    def joined(self) -> bytes | None:
         """Return the joined fragments if as many bytes are there as the packet has; None if they overlap instead."""
         place = 0
         for offset in sorted(self.parts):
@@ -206,7 +206,7 @@ class _Parts:
         if packet.have > IP_BYTES:
             self._give_up(key)
         elif packet.size is not None and packet.have >= packet.size:
-            whole = packet.whole()
+            whole = packet.joined()
             if whole is None:
                 self._give_up(key)
             else:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from motioncue.errors import ConfigError, not_among
-from motioncue.recording.atomic_file import write_whole
+from motioncue.recording.atomic_file import write_atomically
 from motioncue.recording.drive import WHAT, Column, Drive
 
 ROWS = 10_000  # rows at a time, which bounds the memory
@@ -73,7 +73,7 @@ def export(
 
     try:
         write = FORMATS[path.suffix]
-        written = write_whole(path, lambda part: write(part, tables(), first.began), force=force)
+        written = write_atomically(path, lambda part: write(part, tables(), first.began), force=force)
     except ImportError as error:
         raise ConfigError(f'--to: {path.suffix} needs {error.name}: pip install "motioncue[export]"') from error
     except OSError as error:

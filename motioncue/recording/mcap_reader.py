@@ -174,7 +174,7 @@ def _unpacked(content: bytes) -> bytes:
     return data
 
 
-def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
+def _record_places(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield opcode, start and end of each record in a chunk; raise ValueError at an impossible one."""
     place = 0
     while place < len(data):
@@ -189,7 +189,7 @@ def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
         place += 9 + length
 
 
-class _Held(NamedTuple):
+class _Chunk(NamedTuple):
     """A chunk that is held."""
 
     content: bytes
@@ -227,7 +227,7 @@ class McapFile:
         self.metadata: dict[str, dict[str, str]] = {}
         self.schemas: dict[int, tuple[str, str, bytes]] = {}  # name, encoding, definition
         self.topics: dict[int, tuple[str, str, int]] = {}  # topic, encoding and schema of each channel
-        self._chunks: list[_Held] = []
+        self._chunks: list[_Chunk] = []
         self._room = 0  # [bytes] that may still be unpacked
         self._path, self._data = Path(path).absolute(), data
         self._which: tuple[int, int] | None = None  # device and number of the file
@@ -333,7 +333,7 @@ class McapFile:
         if not _complete(data, index):
             found: dict[int, list[int]] = {}
             try:
-                for opcode, start, end in _walk(data):
+                for opcode, start, end in _record_places(data):
                     if opcode == MESSAGE and end - start >= 22:
                         found.setdefault(data[start] | data[start + 1] << 8, []).append(start - 9)
                     elif opcode in (SCHEMA, CHANNEL):
@@ -343,7 +343,7 @@ class McapFile:
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
         if any(len(places) for places in index.values()):
             places = {channel: found.astype(np.int32) for channel, found in index.items()}
-            self._chunks.append(_Held(data if where is None else b"", *(where or (0, 0)), len(data), places))
+            self._chunks.append(_Chunk(data if where is None else b"", *(where or (0, 0)), len(data), places))
 
     def parts(self, most: int = PIECE) -> Iterator["McapFile"]:
         """Yield parts of the file, in its order, as files of their own; the first has the damage found so far.
@@ -375,7 +375,7 @@ class McapFile:
         except OSError as error:
             raise PacketError(f"recording {str(self._path)!r}: {error.strerror}") from error
 
-    def _records_of(self, held: _Held, file: IO[bytes]) -> bytes:
+    def _records_of(self, held: _Chunk, file: IO[bytes]) -> bytes:
         """Return the records in a chunk; raise PacketError if the file has changed."""
         if held.content:
             return held.content

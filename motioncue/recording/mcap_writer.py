@@ -15,7 +15,7 @@ from mcap.writer import CompressionType, Writer
 
 from motioncue._version import __version__
 from motioncue.errors import ConfigError, PacketError
-from motioncue.recording.atomic_file import numbered, write_whole
+from motioncue.recording.atomic_file import numbered, write_atomically
 from motioncue.recording.mcap_reader import McapFile
 from motioncue.recording.packages import quoted
 from motioncue.recording.ros2 import (
@@ -258,7 +258,7 @@ def mend(path: str | Path, to: str | Path, *, force: bool = False) -> Mended:
             writer.finish()
 
     try:
-        written = write_whole(to, write, force=force)
+        written = write_atomically(to, write, force=force)
     except OSError as error:
         raise ConfigError(f"{quoted(to)}: cannot be written: {error.strerror or error}") from error
     return Mended(written, count, file.ended, file.damage.texts())

@@ -78,7 +78,7 @@ class Batch(NamedTuple):
         return {name: len(rows) for name, rows in self._asdict().items()}
 
 
-class Kept(NamedTuple):
+class Emptied(NamedTuple):
     """A ring's output at one time, for a recording in memory."""
 
     since: int
@@ -182,7 +182,7 @@ class Recorder:
         self._out: int | None = None  # records lost before the file was; None while records are written
         self._torn: tuple[int, int] | None = None  # after an error: when the hole began [ns], and what was lost before
         self._safe = time.monotonic_ns()  # everything from before is flushed [ns]
-        self._kept: deque[Kept] = deque()  # with `last_s`: the last seconds
+        self._recent: deque[Emptied] = deque()  # with `last_s`: the last seconds
         self._kept_bytes = 0
         self._openings = _Openings()
         self._parts = 0  # files begun so far
@@ -212,7 +212,7 @@ class Recorder:
         if not self._gave_up or not self._thread.is_alive():
             return 0
         waiting = sum(sum(sorted_out(ring.copy()).sizes().values()) for ring in self._rings)
-        kept = sum(sum(sorted_out(batch.data).sizes().values()) for batch in list(self._kept))
+        kept = sum(sum(sorted_out(batch.data).sizes().values()) for batch in list(self._recent))
         return waiting + (kept if self._last_s is not None else self._pending.total())
 
     def _unrecorded(self) -> int:
@@ -245,7 +245,7 @@ class Recorder:
             try:
                 self._open()
             except OSError as error:
-                raise ConfigError(f"recording: {self._told(error)}") from error
+                raise ConfigError(f"recording: {self._error_text(error)}") from error
         self._thread.start()
         return self
 
@@ -287,7 +287,7 @@ class Recorder:
         self._take()
         if self._last_s is not None:
             self._dump()
-            owed = [batch for batch in self._kept if batch.since < self._owed]
+            owed = [batch for batch in self._recent if batch.since < self._owed]
             self._lost += sum(sum(sorted_out(batch.data).sizes().values()) for batch in owed)
         self._guarded(self._close)
 
@@ -301,28 +301,28 @@ class Recorder:
         since, self._taken = self._taken, time.monotonic_ns()
         data, unfit = b"".join(ring.take() for ring in self._rings), self._unrecorded()
         hole = Hole(since, self._taken, unfit - self._unfit, "memory") if unfit > self._unfit else None
-        self._unfit, batch = unfit, Kept(since, data, hole)
+        self._unfit, batch = unfit, Emptied(since, data, hole)
         if self._last_s is None:
             self._guarded(self._write, batch)
             self._forget(since)
         else:
-            self._keep(batch, self._last_s)
-            self._forget(self._kept[0].since if self._kept else self._taken)
+            self._add_recent(batch, self._last_s)
+            self._forget(self._recent[0].since if self._recent else self._taken)
         if self._unrecorded() and not self._short:
             self._short = True
             log.warning("recording: the disk is too slow; what finds no room in memory is lost, and counted")
 
-    def _keep(self, batch: Kept, last_s: float) -> None:
+    def _add_recent(self, batch: Emptied, last_s: float) -> None:
         """Add records to those in memory, and drop what is too old; what exceeds the memory is lost."""
-        self._kept.append(batch)
+        self._recent.append(batch)
         self._kept_bytes += len(batch.data)
-        while self._kept[0].since < self._taken - 1e9 * last_s or self._kept_bytes > KEPT_BYTES_S * last_s:
-            oldest = self._kept.popleft()
+        while self._recent[0].since < self._taken - 1e9 * last_s or self._kept_bytes > KEPT_BYTES_S * last_s:
+            oldest = self._recent.popleft()
             self._kept_bytes -= len(oldest.data)
             self._openings.add(sorted_out(oldest.data))
             if oldest.since >= self._taken - 1e9 * last_s or oldest.since < self._owed:
                 self._lost += sum(sorted_out(oldest.data).sizes().values())
-            if not self._kept:
+            if not self._recent:
                 break
 
     def _forget(self, since: int) -> None:
@@ -382,7 +382,7 @@ class Recorder:
                 self._noted = number
                 self._writer.settings(when, number, profile)
 
-    def _write(self, kept: Kept) -> None:
+    def _write(self, kept: Emptied) -> None:
         batch = sorted_out(kept.data)
         if self._writer is None:  # an earlier write has failed
             self._lost += sum(batch.sizes().values())
@@ -458,7 +458,7 @@ class Recorder:
     def _later(self, error: Exception, goes_on: str) -> None:
         """Log an error, unless the last attempt had one too, and note when to try again."""
         if self._again_at == 0.0:
-            log.error("recording: %s; %s", self._told(error), goes_on)
+            log.error("recording: %s; %s", self._error_text(error), goes_on)
         self._again_at = time.monotonic() + self._again_s
         self._again_s = min(2.0 * self._again_s, LONGEST_S)
 
@@ -469,7 +469,7 @@ class Recorder:
         """
         asked, self._owed = self._taken, 0
         written = self._guarded(self._open)
-        for batch in list(self._kept):
+        for batch in list(self._recent):
             written = written and self._guarded(self._write, batch)
             if time.monotonic_ns() - self._taken >= 1e9 * TAKE_S:
                 self._take()
@@ -494,7 +494,7 @@ class Recorder:
             self._later(error, f"the run goes on and {goes_on}")
             return False
 
-    def _told(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         """Return the text of an error, with the file concerned."""
         if isinstance(error, OSError) and error.strerror:
             return f"{error.filename or (self._written or [self._path])[-1]}: {error.strerror}"

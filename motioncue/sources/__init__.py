@@ -98,12 +98,12 @@ def _of_packet(packet: SourcePacket) -> DescribedSource:
 
 def system(name: System) -> Any:
     """Return a system's module; raise ConfigError if there is no such system."""
-    return _given(name) or _find(str(name), "identify", "system")
+    return _described_by(name) or _find(str(name), "identify", "system")
 
 
 def source(name: System, key: str = "source.system") -> Any:
     """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
-    return _given(name) or _find(str(name), "intake", key)
+    return _described_by(name) or _find(str(name), "intake", key)
 
 
 def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any, Derivation]:
@@ -118,7 +118,7 @@ def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any
     return chosen, own.derivation if own else NATIVE
 
 
-def _given(name: System) -> DescribedSource | None:
+def _described_by(name: System) -> DescribedSource | None:
     return name if isinstance(name, DescribedSource) else by_profile(name)
 
 

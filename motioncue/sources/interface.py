@@ -13,8 +13,9 @@ from motioncue.wire.packet import Derivation, Packet
 class Source(Protocol):
     """The packets of a simulator: how it is reached, what its bytes are, what they say of the motion.
 
-    Optional: `COMMANDS`, the packets that it takes, by name, with `COUNTER`, the field that numbers them, and `Sending`
-    and `command`, if conventions are open; `is_certain`, where a packet may fit without being known by its bytes.
+    Optional: `COMMANDS`, the packets that it takes, by name, with `COUNTER`, the field that numbers them, `Sending` and
+    `command`, if conventions are open; `READINGS`, the options that a drive can settle; `is_certain`, where a packet
+    may fit without being known by its bytes.
     """
 
     @property

@@ -29,19 +29,19 @@ class Finder:
     def __init__(self, name: str, gather: Gather) -> None:
         self._name, self._gather = name, gather
         self._seen: dict[object, tuple[Memory, int | None, int]] = {}  # by file: memory, its counter, looks
-        self._told = False
+        self._warned = False
 
     def __call__(self) -> Memory | None:
         """Return the mapping; None if there is none yet, or if several are as good."""
         live = self.live()
-        if len(live) > 1 and not self._told:
+        if len(live) > 1 and not self._warned:
             log.warning(
                 "memory://%s: %d simulators write one, %s; none is read until one is left",
                 self._name,
                 len(live),
                 ", ".join(memory.where for memory in live),
             )
-        self._told = len(live) > 1
+        self._warned = len(live) > 1
         if len(live) != 1:
             return None
         self._seen.clear()

@@ -47,7 +47,7 @@ IMPOSSIBLE = Outcome(-math.inf, -math.inf, math.inf, 1.0, 1.0)
 """Of settings that cannot be designed."""
 
 
-class Judge:
+class Evaluator:
     """Scores settings of a profile's algorithm on drives.
 
     Notes
@@ -69,8 +69,8 @@ class Judge:
         self._best = [_best_errors(scene) for scene in self._scenes] if best is None else list(best)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what makes the same judge in another process."""
-        return Judge, (self.profile, self.motions, self._best)
+        """Return what makes the same evaluator in another process."""
+        return Evaluator, (self.profile, self.motions, self._best)
 
     def __call__(self, values: Mapping[str, float]) -> list[Outcome]:
         """Return what settings are worth on each drive."""
@@ -98,10 +98,10 @@ def _best_errors(scene: Scene) -> dict[str, Array]:
 
 WAIT_S = 10  # for a cluster to answer
 
-_judge: Judge | None = None  # of a worker process
+_evaluator: Evaluator | None = None  # of a worker process
 
 
-class Team(Protocol):
+class Workers(Protocol):
     """Whoever scores settings: this process, or several."""
 
     def __call__(self, settings: Sequence[Mapping[str, float]]) -> list[list[Outcome]]:
@@ -109,46 +109,46 @@ class Team(Protocol):
 
 
 @contextmanager
-def team_of(judge: Judge, workers: int = 1, cluster: str | None = None) -> Iterator[Team]:
+def workers_of(evaluator: Evaluator, workers: int = 1, cluster: str | None = None) -> Iterator[Workers]:
     """Yield what scores settings, and end what it needed for that."""
     if cluster is not None:
-        with _cluster(judge, cluster) as team:
-            yield team
+        with _cluster(evaluator, cluster) as pool:
+            yield pool
     elif workers > 1:
-        with _processes(judge, workers) as team:
-            yield team
+        with _processes(evaluator, workers) as pool:
+            yield pool
     else:
-        yield lambda settings: [judge(values) for values in settings]
+        yield lambda settings: [evaluator(values) for values in settings]
 
 
 @contextmanager
-def _processes(judge: Judge, workers: int) -> Iterator[Team]:
+def _processes(evaluator: Evaluator, workers: int) -> Iterator[Workers]:
     """Yield what scores settings in processes of this machine."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(pickle.dumps(judge),))
+    processes = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(pickle.dumps(evaluator),))
     try:
-        yield lambda settings: list(pool.map(_score, settings))
+        yield lambda settings: list(processes.map(_score, settings))
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        processes.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin(judge: bytes) -> None:
-    """Begin a worker process; Ctrl-C is for the process that started it, also while the judge prepares its drives."""
-    global _judge
+def _begin(evaluator: bytes) -> None:
+    """Begin a worker process; Ctrl-C is for the process that started it, also while its drives are prepared."""
+    global _evaluator
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _judge = pickle.loads(judge)
+    _evaluator = pickle.loads(evaluator)
 
 
 def _score(values: Mapping[str, float]) -> list[Outcome]:
-    assert _judge is not None
-    return _judge(values)
+    assert _evaluator is not None
+    return _evaluator(values)
 
 
 @contextmanager
-def _cluster(judge: Judge, address: str) -> Iterator[Team]:
+def _cluster(evaluator: Evaluator, address: str) -> Iterator[Workers]:
     """Yield what scores settings on a Dask cluster.
 
-    The judge is the result of a task there, so that it is made again if the worker that holds it is lost.
+    The evaluator is the result of a task there, so that it is made again if the worker that holds it is lost.
     """
     try:
         from distributed import Client
@@ -159,17 +159,17 @@ def _cluster(judge: Judge, address: str) -> Iterator[Team]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"--dask: found no scheduler at {address!r}: {error}") from error
     with client:
-        make, given = judge.__reduce__()
+        make, given = evaluator.__reduce__()
         there = client.submit(make, *given, pure=False)
 
         def score(settings: Sequence[Mapping[str, float]]) -> list[list[Outcome]]:
-            return list(client.gather(client.map(_asked, list(settings), judge=there, pure=False)))
+            return list(client.gather(client.map(_asked, list(settings), evaluator=there, pure=False)))
 
         yield score
 
 
-def _asked(values: Mapping[str, float], judge: Judge) -> list[Outcome]:
-    return judge(values)
+def _asked(values: Mapping[str, float], evaluator: Evaluator) -> list[Outcome]:
+    return evaluator(values)
 
 
 DIGITS = 5  # of a value, so that a profile holds exactly what was scored
@@ -207,7 +207,7 @@ class Parameter(NamedTuple):
 
 def parameters_of(cueing: Cueing, names: Sequence[str] = ()) -> list[Parameter]:
     """Return the parameters of an algorithm's settings."""
-    found = dict(_walk(inspect.type_info(type(cueing)), cueing, "cueing"))
+    found = dict(_numbers_in(inspect.type_info(type(cueing)), cueing, "cueing"))
     having = {key: parameter for key, parameter in found.items() if parameter is not None}
     if not having:
         raise ConfigError(f"cueing.algorithm: found {name_of(cueing)!r}, which has no numbers to search")
@@ -275,13 +275,13 @@ def with_values(cueing: Cueing, values: Mapping[str, float]) -> Cueing:
     return changed
 
 
-def _walk(kind: inspect.Type, value: Any, path: str) -> Iterator[tuple[str, Parameter | None]]:
+def _numbers_in(kind: inspect.Type, value: Any, path: str) -> Iterator[tuple[str, Parameter | None]]:
     """Yield every number below a key with its parameter; None for one that has no value."""
     kinds = _alternatives(kind)
     for each in kinds:
         if isinstance(each, inspect.StructType) and (value is None or isinstance(value, each.cls)):
             for field in each.fields:
-                yield from _walk(field.type, getattr(value, field.name, None), f"{path}.{field.encode_name}")
+                yield from _numbers_in(field.type, getattr(value, field.name, None), f"{path}.{field.encode_name}")
         elif isinstance(each, inspect.FloatType):
             known = isinstance(value, int | float) and not isinstance(value, bool)
             yield path, _parameter(path, float(value), each) if known else None

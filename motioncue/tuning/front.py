@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Profile
-from motioncue.tuning.evaluator import Orders, Outcome, Parameter, Team
+from motioncue.tuning.evaluator import Orders, Outcome, Parameter, Workers
 from motioncue.tuning.search import Bounds, Found, Search, State, mean_score
 
 AIMS = Bounds._fields
@@ -128,7 +128,7 @@ class FrontSearch:
         self,
         aim: str,
         parameters: Sequence[Parameter],
-        team: Team,
+        pool: Workers,
         bounds: Bounds,
         seed: int,
         others: Sequence[Mapping[str, float]] = (),
@@ -138,7 +138,7 @@ class FrontSearch:
         self.aim, self.bound = aim, float(getattr(bounds, aim))
         self._bounds = [bounds._replace(**{aim: share * self.bound}) for share in SHARES]
         self._archive = Archive(aim, self._bounds, state)
-        self._parameters, self._team, self._seed, self._others = parameters, team, seed, others
+        self._parameters, self._team, self._seed, self._others = parameters, pool, seed, others
         self._orders = orders
         self.first: list[Outcome] = []
         self.evaluations = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from motioncue.scoring.reports import figure_of, image, page, table
 from motioncue.tuning.front import SHARES, Front, staircase
-from motioncue.tuning.tune import Judged, Sensitivity, Tuned
+from motioncue.tuning.tune import DriveScores, Sensitivity, Tuned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,7 +132,7 @@ def _shares(share: float, found: Sequence[float]) -> str:
     return f"{100 * share:.0f} %" + ("" if same is None else f", no better up to {100 * same:.0f} %")
 
 
-def _row(each: Judged) -> list[str]:
+def _row(each: DriveScores) -> list[str]:
     """Return a drive's row."""
 
     def pair(before: float, after: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from motioncue.tuning.evaluator import Orders, Outcome, Parameter, Team, in_order
+from motioncue.tuning.evaluator import Orders, Outcome, Parameter, Workers, in_order
 
 STEP = 0.3  # of the first generation: in doublings of a frequency, in the first value of a gain
 PENALTY = 300.0  # [points of score] per share of time beyond a bound, or for a use of e = 2.7
@@ -84,14 +84,14 @@ class Search:
     def __init__(
         self,
         parameters: Sequence[Parameter],
-        team: Team,
+        pool: Workers,
         bounds: Bounds,
         seed: int,
         others: Sequence[Mapping[str, float]] = (),
         state: State | None = None,
         orders: Orders = (),
     ) -> None:
-        self.parameters, self.team, self.bounds, self.state = list(parameters), team, bounds, state
+        self.parameters, self.pool, self.bounds, self.state = list(parameters), pool, bounds, state
         self.best: Found | None = None
         self.first: list[Outcome] = []
         self.evaluations = 0
@@ -162,7 +162,7 @@ class Search:
         """Return what settings are worth; those that were scored before are not scored again."""
         before = [self.state.known(values) if self.state is not None else None for values in settings]
         new = [values for values, own in zip(settings, before, strict=True) if own is None]
-        found = self.team(new) if new else []
+        found = self.pool(new) if new else []
         if self.state is not None and new:
             self.state.keep(new, found)
         later = iter(found)

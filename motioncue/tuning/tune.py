@@ -20,7 +20,16 @@ from motioncue.profile.profile import Profile, parse_profile
 from motioncue.profile.tables import changed_text, flat
 from motioncue.scoring.scene import with_platform
 from motioncue.scoring.score import Score, need, score
-from motioncue.tuning.evaluator import Judge, Orders, Parameter, Team, orders_of, parameters_of, team_of, with_values
+from motioncue.tuning.evaluator import (
+    Evaluator,
+    Orders,
+    Parameter,
+    Workers,
+    orders_of,
+    parameters_of,
+    with_values,
+    workers_of,
+)
 from motioncue.tuning.front import AIMS, SHARES, FileState, Front, FrontSearch, Point, content_of, largest
 from motioncue.tuning.search import Bounds as Bounds
 from motioncue.tuning.search import Found, Search, mean_score, neighbors
@@ -33,7 +42,7 @@ STEP = 0.3  # of the sensitivities: a factor of 1.23, or 0.3 of the first value
 STATE = ".search"  # ending of the file in which a search is kept
 
 
-class Judged(NamedTuple):
+class DriveScores(NamedTuple):
     """A drive before and after tuning."""
 
     drive: str
@@ -81,7 +90,7 @@ class Tuned(NamedTuple):
     """Values before and after, by key; all that were searched."""
     idle: tuple[str, ...]
     """Parameters that were left out because they change nothing on these drives."""
-    drives: list[Judged]
+    drives: list[DriveScores]
     """Every drive."""
     sensitivities: list[Sensitivity]
     """What matters most first; empty if the search was interrupted."""
@@ -180,14 +189,14 @@ def tune(
         raise ConfigError("drives: found none, allowed are one or more")
     if same := own.keys() & others.keys():
         raise ConfigError(f"hold_out: found {min(same)!r}, on which is tuned; allowed are other drives")
-    judge = Judge(profile, list(own.values()))
-    with team_of(judge, workers, dask) as team:
+    evaluator = Evaluator(profile, list(own.values()))
+    with workers_of(evaluator, workers, dask) as pool:
         ended, course = "evaluations", []
         orders = orders_of(profile.cueing)
-        active, idle = _active(team, named, orders, every=not parameters)
+        active, idle = _active(pool, named, orders, every=not parameters)
         content = content_of(profile, list(own.values()), active, bounds, seed, front)
         kept = None if state is None else FileState(Path(state), content, resume=resume)
-        about = active, team, bounds, seed, _presets(profile.cueing), kept, orders
+        about = active, pool, bounds, seed, _presets(profile.cueing), kept, orders
         search = Search(*about) if front is None else FrontSearch(front, *about)
         total = evaluations * (1 if front is None else len(SHARES))
         try:
@@ -197,12 +206,12 @@ def tune(
                 progress(done, total, course[-1][1])
             ended = "evaluations" if search.evaluations >= total else "converged"
             best = _best(search)
-            sensitivities = _sensitivities(team, active, orders, best)
+            sensitivities = _sensitivities(pool, active, orders, best)
         except KeyboardInterrupt:
             best, sensitivities, ended = _best(search), [], "interrupted"
     found = msgspec.structs.replace(profile, cueing=with_values(profile.cueing, best.values))
     judged = [
-        Judged(name, name in others, score(profile, motion), score(found, motion))
+        DriveScores(name, name in others, score(profile, motion), score(found, motion))
         for name, motion in {**own, **others}.items()
     ]
     return Tuned(
@@ -254,13 +263,13 @@ def _presets(cueing: Cueing) -> list[dict[str, float]]:
 
 
 def _active(
-    team: Team, parameters: list[Parameter], orders: Orders, *, every: bool
+    pool: Workers, parameters: list[Parameter], orders: Orders, *, every: bool
 ) -> tuple[list[Parameter], tuple[str, ...]]:
     """Return the parameters that change something, and the keys of the others; all if they were chosen by name."""
     if not every:
         return parameters, ()
     start = {each.key: each.value for each in parameters}
-    first, *others = team([start, *neighbors(parameters, start, PROBE, orders)])
+    first, *others = pool([start, *neighbors(parameters, start, PROBE, orders)])
     changes = [others[2 * place] != first or others[2 * place + 1] != first for place in range(len(parameters))]
     active = [each for each, changed in zip(parameters, changes, strict=True) if changed]
     if not active:
@@ -268,10 +277,10 @@ def _active(
     return active, tuple(each.key for each in parameters if each not in active)
 
 
-def _sensitivities(team: Team, parameters: list[Parameter], orders: Orders, best: Found) -> list[Sensitivity]:
+def _sensitivities(pool: Workers, parameters: list[Parameter], orders: Orders, best: Found) -> list[Sensitivity]:
     """Return what each parameter matters around the settings found, what matters most first."""
     settings = neighbors(parameters, best.values, STEP, orders)
-    changes = [mean_score(each) - mean_score(best.outcomes) for each in team(settings)]
+    changes = [mean_score(each) - mean_score(best.outcomes) for each in pool(settings)]
     rows = [
         Sensitivity(each.key, best.values[each.key], less[each.key], more[each.key], *by)
         for each, less, more, by in zip(
@@ -306,7 +315,7 @@ def _mean(profile: Profile, motions: Mapping[str, Motion]) -> float:
     return float(np.mean([score(profile, motion).score for motion in motions.values()]))
 
 
-def _means(judged: Sequence[Judged]) -> tuple[Any, Any]:
+def _means(judged: Sequence[DriveScores]) -> tuple[Any, Any]:
     """Return the mean scores before and after; None if there are no drives."""
     if not judged:
         return None, None

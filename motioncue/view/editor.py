@@ -68,7 +68,7 @@ def fixed_because(profile: Profile, key: str) -> str:
     return tuning.fixed_because(profile, key)
 
 
-def kept(key: str) -> bool:
+def is_saved(key: str) -> bool:
     """Say whether a saved profile has the page's value of a key."""
     root, _, rest = key.partition(".")
     if root.partition("[")[0] == "output":
@@ -303,9 +303,9 @@ class Editor:
         values: dict[str, Any] = {}
         for key, (_, after) in changes.items():
             root, bracket, _ = key.partition("[")
-            if kept(key) and bracket and not key.startswith("output"):  # a list that differs is written whole
+            if is_saved(key) and bracket and not key.startswith("output"):  # a list that differs is written whole
                 values[root] = _given(item_of(tables, root))
-            elif kept(key):
+            elif is_saved(key):
                 values[key] = after
         try:
             text = changed_text(self._text, values)
@@ -314,7 +314,7 @@ class Editor:
         except ImportError as error:
             raise ConfigError(f'save: {error.name} is missing: pip install "motioncue[view]"') from error
         saved = parse_profile(text, scaled=gains_for)
-        if any(kept(key) for key in differences(saved, wanted)):
+        if any(is_saved(key) for key in differences(saved, wanted)):
             raise ConfigError(CANNOT_TAKE)
         path = (self._folder or Path.cwd()) / name
         try:

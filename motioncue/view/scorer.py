@@ -40,7 +40,7 @@ SCORES = {
 
 
 class Request(NamedTuple):
-    """What is to be judged."""
+    """What is to be scored."""
 
     number: int
     profiles: Mapping[str, Profile]
@@ -48,7 +48,7 @@ class Request(NamedTuple):
     motion: npt.NDArray[np.void]
     """Frames of the drive, MOTION_DTYPE, as the ticks read them."""
     stretch: tuple[float, float] | None = None
-    """Only what is from and to these times is judged, by `corner`; from the first frame [s]."""
+    """Only what is from and to these times is scored, by `corner`; from the first frame [s]."""
 
 
 class _Case:
@@ -76,7 +76,7 @@ class _Case:
         )
 
 
-def judged(
+def scores_of(
     request: Request, known: dict[tuple[bytes, str], Any], stale: Callable[[], bool] = lambda: False
 ) -> Iterator[dict[str, Any]]:
     """Yield what settings are worth on a drive: first against rest, then as scores, which take longer."""
@@ -199,7 +199,7 @@ def main(requests: IO[bytes], answers: IO[str]) -> None:
             return not waiting.empty()
 
         try:
-            for answer in judged(request, known, stale):
+            for answer in scores_of(request, known, stale):
                 _tell(answers, answer)
         except Exception as error:  # the next settings may do
             why = f"{type(error).__name__}: {error}"
@@ -227,7 +227,7 @@ def run() -> None:
     main(asked, told)
 
 
-CALM_S = 0.6  # after the last change, before it is judged
+CALM_S = 0.6  # after the last change, before it is scored
 RENEW_S = 20.0  # by which a minute is older than the newest one before it is replaced
 SILENCE_S = 300.0  # without a word of the process, ten times what a best motion takes on a quiet machine
 
@@ -237,7 +237,7 @@ ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the drive with"
 NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing to judge"
 NO_STRETCH = "on this stretch the platform was not driven all the time, or it is too long ago"
-TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is judged as soon as there are"
+TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is scored as soon as there are"
 DIED = "the process that judges has ended; the next change starts another"
 SILENT = (
     "the process that judges said nothing for {:.0f} s and was ended: it hangs, was stopped, or other programs leave "
@@ -279,11 +279,11 @@ class Scorer:
         self.version = 0
 
     def changed(self) -> None:
-        """Have the settings judged when they have been left alone for a moment."""
+        """Have the settings scored when they have been left alone for a moment."""
         self._due = time.monotonic() + CALM_S
 
     def ask(self, stretch: tuple[float, float] | None = None) -> None:
-        """Have the settings judged now, and after each change: on the newest minute, or on a stretch.
+        """Have the settings scored now, and after each change: on the newest minute, or on a stretch.
 
         Units: `stretch` [s].
         """
@@ -330,7 +330,7 @@ class Scorer:
         self._begin(Request(self._number + 1, dict(profiles), self._minute.motion), now, begin_s=begin_s, end_s=end_s)
 
     def _begin_stretch(self, profiles: Mapping[str, Profile], now: float) -> None:
-        """Have the marked stretch judged, with what was driven before it."""
+        """Have the marked stretch scored, with what was driven before it."""
         assert self._stretch is not None
         begin_s, end_s = self._stretch
         drive = self._recent.stretch(begin_s, end_s, LEAD_S)

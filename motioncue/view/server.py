@@ -28,19 +28,19 @@ from motioncue.view.model import Frames, Past, Watched
 from motioncue.view.playback import LOOKS_HZ, Played, Recent
 from motioncue.view.scorer import Scorer
 from motioncue.view.session import (
-    Give,
-    Judge,
+    AcquireControl,
+    Client,
+    DrawnFrames,
     Mute,
     Operate,
+    ReleaseControl,
     Request,
     Save,
-    Seen,
+    ScoreSettings,
     Set,
+    SetSeveral,
     Swap,
-    Take,
-    Turn,
     Undo,
-    Visitor,
     controls,
     hello,
     parse_request,
@@ -128,8 +128,8 @@ class Server:
         self._scorer = Scorer(self._recent, self._editor.compared)
         self._past = Past()
         self._run_name = secrets.token_hex(8)  # a page that comes back sees whether it is still the same run
-        self._pages: list[Visitor] = []
-        self._hand: Visitor | None = None
+        self._pages: list[Client] = []
+        self._controller: Client | None = None
         self._numbered = 0
         self._versions = [0, 0]  # of the settings and of the hands
         self._shown: Profile = engine.requested  # whose settings the newest version is
@@ -320,7 +320,7 @@ class Server:
             connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         self._entrance.let_in(connection)
         self._numbered += 1
-        page = Visitor(connection, self._numbered, f"page {self._numbered} ({connection.remote_address[0]})")
+        page = Client(connection, self._numbered, f"page {self._numbered} ({connection.remote_address[0]})")
         self._pages.append(page)
         self._versions[1] += 1
         tasks = [asyncio.create_task(self._send(page)), asyncio.create_task(self._change(page))]
@@ -336,11 +336,11 @@ class Server:
             for task in tasks:
                 task.cancel()
             self._pages.remove(page)
-            if self._hand is page:
-                self._hand = None
+            if self._controller is page:
+                self._controller = None
             self._versions[1] += 1
 
-    async def _send(self, page: Visitor) -> None:
+    async def _send(self, page: Client) -> None:
         """Send a page what is new; drop it if it reads nothing."""
         from websockets.exceptions import ConnectionClosed
 
@@ -359,14 +359,14 @@ class Server:
             self._defect(f"{page.name} is dropped", error)
         self._drop(page)
 
-    def _drop(self, page: Visitor) -> None:
+    def _drop(self, page: Client) -> None:
         """End a page's connection without its consent."""
         if not page.dropped:
             page.dropped = True
             self.counts["dropped"] += 1
             page.connection.transport.abort()
 
-    def _news(self, page: Visitor) -> list[str | bytes]:
+    def _news(self, page: Client) -> list[str | bytes]:
         """Return what a page has not been sent yet."""
         now = time.monotonic()
         self._look(now)
@@ -380,7 +380,7 @@ class Server:
             else:
                 news.append(changed if page.known[0] == versions[0] - 1 else values)
         if page.known[1] != versions[1]:
-            news.append(to_json("hands", self._hands(page)))
+            news.append(to_json("hands", self._control_of(page)))
         if page.known[2] != versions[2]:
             news.append(to_json("minute", self._scorer.answer()))
         page.known = versions
@@ -432,9 +432,9 @@ class Server:
         part = {key: each for key, each in state.items() if key != "begin"} | {"values": new, "part": True}
         return controls(self._engine, self._editor), to_json("settings", state), to_json("settings", part)
 
-    def _hands(self, page: Visitor) -> dict[str, Any]:
+    def _control_of(self, page: Client) -> dict[str, Any]:
         """Return who steers."""
-        hand = self._hand
+        hand = self._controller
         return {"steers": hand is page, "who": None if hand is None else hand.name, "pages": len(self._pages)}
 
     def _statistics(self, now: float) -> str:
@@ -445,7 +445,7 @@ class Server:
 
     # ---- requests ----
 
-    def _receive(self, page: Visitor, message: str | bytes) -> None:
+    def _receive(self, page: Client, message: str | bytes) -> None:
         """Do what a page requests, or tell it why not."""
         try:
             request = parse_request(message)
@@ -456,7 +456,7 @@ class Server:
             if page.bad >= BAD:
                 self._drop(page)
             return
-        if isinstance(request, Seen):
+        if isinstance(request, DrawnFrames):
             if page.seen < request.frames <= page.sent:
                 now = time.monotonic()
                 for _ in range(request.frames - page.seen):
@@ -468,34 +468,34 @@ class Server:
         except (MotioncueError, RuntimeError) as error:
             page.refuse(request, error)
 
-    def _do(self, page: Visitor, request: Request) -> None:
+    def _do(self, page: Client, request: Request) -> None:
         """Carry out a request; raise ConfigError if it is refused."""
         if isinstance(request, Operate) and request.what == "park":  # anybody may, at any time
             self._engine.park()
             return
-        if isinstance(request, Give):
-            if self._hand is page:
+        if isinstance(request, ReleaseControl):
+            if self._controller is page:
                 self._take(None)
             return
-        if isinstance(request, Judge):  # changes nothing
+        if isinstance(request, ScoreSettings):  # changes nothing
             self._scorer.ask(request.stretch)
             return
-        if isinstance(request, Take) or self._hand is None:
+        if isinstance(request, AcquireControl) or self._controller is None:
             self._take(page)
-        if self._hand is not page:
-            raise ConfigError(f"{self._hand.name if self._hand else 'nobody'} steers; take over first")
+        if self._controller is not page:
+            raise ConfigError(f"{self._controller.name if self._controller else 'nobody'} steers; take over first")
         if isinstance(request, Operate):
             getattr(self._engine, request.what)()
-        elif not isinstance(request, Take):
+        elif not isinstance(request, AcquireControl):
             page.put(request)
 
-    def _take(self, page: Visitor | None) -> None:
+    def _take(self, page: Client | None) -> None:
         """Let a page steer, or nobody."""
-        if self._hand is not page:
-            self._hand = page
+        if self._controller is not page:
+            self._controller = page
             self._versions[1] += 1
 
-    async def _change(self, page: Visitor) -> None:
+    async def _change(self, page: Client) -> None:
         """Make the changes of settings that a page requests, one after the other.
 
         Each in a thread of its own, because a design, or the replay of a recording, takes its time.
@@ -504,7 +504,7 @@ class Server:
             request = await page.next_change()
             await asyncio.shield(asyncio.create_task(self._make(page, request)))  # also if the page leaves meanwhile
 
-    async def _make(self, page: Visitor, request: Request) -> None:
+    async def _make(self, page: Client, request: Request) -> None:
         """Make one change of settings, and have all pages told."""
         async with self._changing:
             try:
@@ -523,11 +523,11 @@ class Server:
         if isinstance(request, Set):
             page.answered = max(page.answered, request.number)
 
-    def _changed(self, page: Visitor, request: Request) -> dict[str, Any] | None:
+    def _changed(self, page: Client, request: Request) -> dict[str, Any] | None:
         """Make a change of settings; return what the page is told."""
         if isinstance(request, Set):
             self._editor.set(request.key, request.value, (page.number, request.gesture), sure=request.sure)
-        elif isinstance(request, Turn):
+        elif isinstance(request, SetSeveral):
             self._editor.turn(request.values, (page.number, request.gesture), sure=request.sure)
         elif isinstance(request, Mute):
             self._editor.mute(request.axes)

@@ -19,7 +19,7 @@ class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
     pass
 
 
-class Seen(_Request, frozen=True):
+class DrawnFrames(_Request, frozen=True, tag="seen"):
     """The page has drawn this many frames."""
 
     frames: Annotated[int, msgspec.Meta(ge=0)]
@@ -31,11 +31,11 @@ class Operate(_Request, frozen=True):
     what: Annotated[str, msgspec.Meta(pattern=r"^(engage|hold|park)\Z")]
 
 
-class Take(_Request, frozen=True):
+class AcquireControl(_Request, frozen=True, tag="take"):
     """Steer from now on."""
 
 
-class Give(_Request, frozen=True):
+class ReleaseControl(_Request, frozen=True, tag="give"):
     """Steer no longer."""
 
 
@@ -52,7 +52,7 @@ class Set(_Request, frozen=True):
     """Whether a person was asked about it, as about every change that a slip of the hand could mean."""
 
 
-class Turn(_Request, frozen=True):
+class SetSeveral(_Request, frozen=True, tag="turn"):
     """Set several numbers together."""
 
     values: Annotated[dict[Word, float], msgspec.Meta(min_length=1, max_length=40)]
@@ -84,14 +84,26 @@ class Save(_Request, frozen=True):
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,60}\.toml\Z")]
 
 
-class Judge(_Request, frozen=True):
-    """Judge the settings on the last minute, or on a stretch."""
+class ScoreSettings(_Request, frozen=True, tag="judge"):
+    """Score the settings on the last minute, or on a stretch."""
 
     stretch: tuple[Annotated[float, msgspec.Meta(ge=0)], Annotated[float, msgspec.Meta(ge=0)]] | None = None
     """From and to, on the engine's grid of ticks [s]."""
 
 
-Request: TypeAlias = Seen | Operate | Take | Give | Set | Turn | Mute | Undo | Swap | Save | Judge
+Request: TypeAlias = (
+    DrawnFrames
+    | Operate
+    | AcquireControl
+    | ReleaseControl
+    | Set
+    | SetSeveral
+    | Mute
+    | Undo
+    | Swap
+    | Save
+    | ScoreSettings
+)
 """Any request; its key ``do`` says which."""
 
 _DECODER = msgspec.json.Decoder(Request)
@@ -171,7 +183,7 @@ REPLIES = 32  # most replies kept for a page; the oldest go first
 WAITING_CHANGES = 32  # most changes of settings of a page that wait for the ones before
 
 
-class Visitor:
+class Client:
     """A browser's page that is connected."""
 
     def __init__(self, connection: Any, number: int, name: str) -> None:

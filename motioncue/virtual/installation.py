@@ -43,7 +43,7 @@ from motioncue.recording.packages import Timed, feed
 from motioncue.recording.recorder import Batch
 from motioncue.recording.recording import Drive
 from motioncue.transports.endpoint import UNIX_PATH_MAX
-from motioncue.virtual.platform_twin import PlatformListener, missing_from
+from motioncue.virtual.platform_twin import PlatformListener, actuators_not_sent
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 ATTEMPTS = 20  # attempts to find a pair of free ports
@@ -145,7 +145,7 @@ class Installation:
         platform = self.platform.stats()
         if isinstance(self.platform, PlatformListener):
             whole = self._missing() == 0
-            platform["behind_cue_s"] = self.platform.behind(self.engine.trace) if whole else None
+            platform["behind_cue_s"] = self.platform.delay_behind_cue_s(self.engine.trace) if whole else None
         platform["unmoved"] = _unmoved(self._profile)
         return {**self.engine.stats(), "platform": {**platform, "lost": max(0, self._missing())}}
 
@@ -203,7 +203,7 @@ def _unmoved(profile: Profile) -> list[str]:
     packet = profile.outputs[0].packet
     if packet is None or profile.platform is None:
         return []
-    return missing_from(packet, channels_of(profile.platform))
+    return actuators_not_sent(packet, channels_of(profile.platform))
 
 
 def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:

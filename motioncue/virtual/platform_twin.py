@@ -240,7 +240,7 @@ class Decoder:
     def __init__(self, table: PacketTable, actuators: Mapping[str, Actuated]) -> None:
         self.described = Described(table)
         self._terms = []
-        missing = missing_from(table, actuators)
+        missing = actuators_not_sent(table, actuators)
         if missing:
             raise ConfigError(f"output.packet: found no {', '.join(missing)}: a virtual platform needs every actuator")
         for name, each in actuators.items():
@@ -261,7 +261,7 @@ class Decoder:
         return np.array([[fields[field] * scale + zero for field, scale, zero in self._terms]], np.float64)
 
 
-def missing_from(table: PacketTable, actuators: Mapping[str, Actuated]) -> list[str]:
+def actuators_not_sent(table: PacketTable, actuators: Mapping[str, Actuated]) -> list[str]:
     """Return the actuators of a platform that no field of a packet holds by itself."""
     described = Described(table)
     return [name for name, each in actuators.items() if _carrier(described, name, each) is None]
@@ -321,7 +321,7 @@ class PlatformListener(DatagramListener):
                 self._pose = dict(zip(CHANNELS, pose.tolist(), strict=True))
         return {**super().last(name), **self._pose}
 
-    def behind(self, ticks: npt.NDArray[np.void]) -> float | None:
+    def delay_behind_cue_s(self, ticks: npt.NDArray[np.void]) -> float | None:
         """Return by how much the drives are later than the pose of the cue [s]; None if that cannot be said.
 
         The longest time in which the platform had risen and the whole cue was sent and within reach is used, at least

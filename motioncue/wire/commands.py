@@ -85,7 +85,7 @@ def _checked(packet: Packet, values: Mapping[str, Any], where: str) -> dict[str,
     out = {}
     for name, value in values.items():
         field = _find(packet, name, where)
-        out[name] = _whole(packet, field, value, where + name)
+        out[name] = _field_value(packet, field, value, where + name)
     for name, field in packet.fields.items():
         _refuse_inactive(field, out, where)
         zero = _absent(packet, field)
@@ -110,7 +110,7 @@ def _absent(packet: Packet, field: Field) -> float:
     return packet.absent if field.dtype.base.kind == "f" else 0.0
 
 
-def _whole(packet: Packet, field: Field, value: Any, where: str) -> Any:
+def _field_value(packet: Packet, field: Field, value: Any, where: str) -> Any:
     """Return the checked value of a field, repeated or not."""
     if not field.dtype.shape:
         return _one(packet, field, value, where)

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same_bits import assert_same_bits
 from scipy.spatial.transform import Rotation
 
 from motioncue.bridge.bridge import KINDS, Bridge
@@ -67,14 +67,14 @@ def test_hold_is_the_newest_frame_bit_for_bit(gaps, seed):
     frames["frame_time"] = frames["time"] * 1e-9
     ticks = ticks_over(frames, 0.05)
     newest = np.searchsorted(frames["time"], ticks, side="right") - 1
-    assert bits(Bridge("hold").process(frames, ticks)) == bits(frames[newest])
+    assert_same_bits(Bridge("hold").process(frames, ticks), frames[newest])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_before_the_first_frame_nothing_moves_and_until_the_second_it_stays(kind):
     frames = frames_of(0.1, 1, surge=lambda t: t + 3.0, roll=lambda t: t + 0.5, roll_rate=lambda t: t + 1.0)
     motion = Bridge(kind).process(frames, np.arange(START - 30 * PERIOD, START + 30 * PERIOD, PERIOD))
-    assert bits(motion[:30]) == bits(np.zeros(30, MOTION_DTYPE))
+    assert_same_bits(motion[:30], np.zeros(30, MOTION_DTYPE))
     np.testing.assert_array_equal(motion["surge"][30:], 3.0)
     np.testing.assert_allclose(motion["roll"][30:], 0.5, rtol=0, atol=1e-15)
 
@@ -407,7 +407,7 @@ def test_a_fresh_start_forgets_everything():
     first = bridge.process(frames, ticks)
     out = np.zeros(len(ticks), MOTION_DTYPE)
     bridge.process(frames, ticks, out)
-    assert bits(out) == bits(first)
+    assert_same_bits(out, first)
 
 
 def test_an_unknown_kind_and_another_length_are_refused():

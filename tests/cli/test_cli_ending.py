@@ -15,7 +15,7 @@ from programs import STREAM, SURGE, Feeder
 from test_cli_signals import assert_fades, neutral, surge_of
 
 import motioncue
-from motioncue.cli.common import ROOM, Unblocked
+from motioncue.cli.common import ROOM, NonblockingOutput
 
 pytestmark = pytest.mark.rt
 fcntl = pytest.importorskip("fcntl", reason="signals and terminals of POSIX")
@@ -199,7 +199,7 @@ def read_all(descriptor, until):
 
 def test_texts_arrive_complete_in_order_and_the_stream_stays_open(pipe):
     stream, read = pipe
-    output = Unblocked(stream)
+    output = NonblockingOutput(stream)
     for number in range(500):
         output.write(f"line {number} äöü\n")
     assert output.close()
@@ -213,7 +213,7 @@ def test_texts_arrive_complete_in_order_and_the_stream_stays_open(pipe):
 def test_records_that_do_not_fit_are_counted_and_logged(full_pipe):
     write, read = full_pipe
     with open(write, "w", encoding="utf-8", closefd=False) as stream:
-        output = Unblocked(stream)
+        output = NonblockingOutput(stream)
         output.write("first\n")
         eventually(lambda: not output._texts)  # its write blocks
         for number in range(ROOM + 77):
@@ -230,14 +230,14 @@ def test_a_reader_that_has_gone_is_no_error():
     read, write = os.pipe()
     os.close(read)
     with contextlib.suppress(BrokenPipeError), open(write, "w", encoding="utf-8") as stream:
-        output = Unblocked(stream)
+        output = NonblockingOutput(stream)
         for _ in range(10):
             output.write("nobody reads this\n")
         assert output.close(60.0)
 
 
 def test_a_stream_that_is_no_file_is_written_to_as_well(capsys):
-    output = Unblocked(sys.stderr)
+    output = NonblockingOutput(sys.stderr)
     output.write("captured\n")
     assert output.close(60.0)
     assert capsys.readouterr().err == "captured\n"

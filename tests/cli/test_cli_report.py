@@ -6,8 +6,8 @@ from click.testing import CliRunner
 from kept_drives import path_of
 
 from motioncue.cli import cli
+from motioncue.cli.report import anonymized, last_minutes
 from motioncue.engine.replay import keep
-from motioncue.recording.handover import for_strangers, without_names
 from motioncue.recording.recording import read
 
 KEPT = path_of("vehicle-physics-pro")
@@ -71,12 +71,12 @@ def test_nothing_says_who_made_it(tmp_path):
     ],
 )
 def test_names_are_taken_out_and_endpoints_stay_endpoints(found, left):
-    assert without_names(found) == left
+    assert anonymized(found) == left
 
 
 def test_a_part_says_what_the_session_began_with_and_replays_from_rest(tmp_path):
     drive = read(path_of("city-car-driving"))
-    part = for_strangers(drive, 1.0 / 60.0)
+    part = last_minutes(drive, 1.0 / 60.0)
     assert 90 <= len(part.ticks) <= 101  # a second at 100 Hz
     assert part.ticks["index"].tolist() == drive.ticks["index"][-len(part.ticks) :].tolist()
     assert np.all(part.motion["time"] >= part.ticks["deadline"][0] - 10_000_000)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import responses
+from same_bits import assert_same_bits
 from test_washout import PERIOD, G, degrees_between, measured_gain, motion_of, profile, rough_drive
 
 import motioncue
@@ -64,7 +65,7 @@ def test_tilt_without_a_gain_of_its_own_has_that_of_the_axis(rng):
         motioncue.cue(profile("simona", *(f"cueing.{each}" for each in each_of)), motion)
         for each_of in (same, same + said)
     )
-    assert given.tobytes() == left_out.tobytes()
+    assert_same_bits(given, left_out)
 
 
 @pytest.mark.parametrize("size", [0.5, 5.0, 50.0, 2000.0])

@@ -20,9 +20,9 @@ from motioncue.virtual.platform_twin import (
     Drive,
     PlatformListener,
     VirtualPlatform,
+    actuators_not_sent,
     delay_s,
     felt,
-    missing_from,
     sensed,
 )
 
@@ -247,7 +247,7 @@ def test_a_controllers_packets_hold_the_positions_too(preset, packet):
     relay = motioncue.relay(profile, clock=FakeClock(10**9))
     relay.step(b"BNG1" + bytes(84))
     platform = motioncue.platform(preset)
-    assert missing_from(profile.outputs[0].packet, channels_of(profile.platform)) == []
+    assert actuators_not_sent(profile.outputs[0].packet, channels_of(profile.platform)) == []
     found = Decoder(profile.outputs[0].packet, channels_of(profile.platform)).positions(bytes(relay.packets["motion"]))
     size = platform.bounds[0][1] - platform.bounds[0][0]
     np.testing.assert_allclose(found[0], platform.neutral, rtol=0, atol=size / 500)
@@ -285,16 +285,16 @@ def test_a_listener_says_how_far_the_drives_are_behind_the_cue(lag_s, left_s):
     listener = PlatformListener(profile, [], Drive(0.05, None, 0.0))
     for tick, row in enumerate(sent):
         listener.take(row.tobytes(), tick)
-    assert listener.behind(ticks) == pytest.approx(left_s + 0.5 * DT, abs=0.001)
+    assert listener.delay_behind_cue_s(ticks) == pytest.approx(left_s + 0.5 * DT, abs=0.001)
     ticks["weight"][: round(8.0 / DT)] = 0.0  # the rest is as long as it takes to rise
-    assert listener.behind(ticks) is None
+    assert listener.delay_behind_cue_s(ticks) is None
 
 
 def test_actuators_that_no_field_holds_are_named():
     """A sled beside the posts of a packet: the summary says why no drives move."""
     sled = "{name='sled', channel='sway_displacement', travel={min_m=-1, max_m=1, speed_m_s=1, acceleration_m_s2=4}}"
     profile = profile_for("posts-3", f"platform.axes=[{sled}]")
-    missing = missing_from(profile.outputs[0].packet, channels_of(profile.platform))
+    missing = actuators_not_sent(profile.outputs[0].packet, channels_of(profile.platform))
     assert missing == ["sled"]
     assert drive_rows({"unmoved": missing}) == [("drives", "none: no field of the packet holds sled by itself")]
 

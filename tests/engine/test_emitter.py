@@ -9,6 +9,7 @@ from emitter_rig import CHANNELS, DIRECT, PERIOD, PRESENT, START, WASHOUT, Rig
 from helpers import bits, engaged, frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same_bits import assert_same_bits
 from test_supervisor import Rig as LooseRig
 
 import motioncue
@@ -237,7 +238,7 @@ def assert_blended(trace, cues):
     """Assert that the offline cue times the weight was sent, and at weight 1, bit for bit the cue."""
     whole = trace["weight"] == 1.0
     for name in CHANNELS:
-        assert bits(trace["cue"][name][whole]) == bits(cues[name][whole]), name
+        assert_same_bits(trace["cue"][name][whole], cues[name][whole], name)
         np.testing.assert_array_equal(trace["cue"][name], cues[name] * trace["weight"], err_msg=name)
 
 

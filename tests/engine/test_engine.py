@@ -26,13 +26,13 @@ from helpers import (
     FRAMES,
     PACKAGES,
     bindable,
-    bits,
     engaged,
     eventually,
     expected_motion,
     nowhere,
     stream_url,
 )
+from same_bits import assert_same_bits
 
 import motioncue
 from motioncue.core.clock import FakeClock
@@ -384,4 +384,4 @@ def test_the_offline_cue_of_a_slice_is_that_of_its_copy():
     motion = np.zeros(100, motioncue.MOTION_DTYPE)
     motion["surge"] = np.arange(100)
     for part in (motion[::3], motion[::-1], motion[:0]):
-        assert bits(motioncue.cue("ccd-dk-classical", part)) == bits(motioncue.cue("ccd-dk-classical", part.copy()))
+        assert_same_bits(motioncue.cue("ccd-dk-classical", part), motioncue.cue("ccd-dk-classical", part.copy()))

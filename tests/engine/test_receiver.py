@@ -17,7 +17,6 @@ from helpers import (
     INIT_PACKAGE,
     INIT_REPLY,
     PACKAGES,
-    bits,
     closed,
     eventually,
     expected_motion,
@@ -28,6 +27,7 @@ from helpers import (
     serving,
     stream_url,
 )
+from same_bits import assert_same_bits
 
 from motioncue.core.clock import FakeClock, now_ns
 from motioncue.sources.city_car_driving import packets as city_car_driving
@@ -408,7 +408,7 @@ def test_receiving_gives_the_bits_that_feeding_gives(url, session):
     reference.feed(b"".join(PACKAGES[:500]), 0)
     with serving(url, session, FakeClock(0)):
         simulator(url, *PACKAGES[:500]).close()
-    assert bits(session.newest()) == bits(reference.newest())
+    assert_same_bits(session.newest(), reference.newest())
 
 
 def test_axes_come_with_each_simulator(url, session):

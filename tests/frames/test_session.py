@@ -13,7 +13,6 @@ from helpers import (
     INIT_REPLY,
     PACKAGES,
     began,
-    bits,
     expected_motion,
     frame,
     init,
@@ -21,6 +20,7 @@ from helpers import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from same_bits import assert_same_bits
 
 from motioncue.core.threads import RecordRing
 from motioncue.frames.body import BodyStage
@@ -85,7 +85,7 @@ def test_recording_gives_one_motion_a_frame_and_one_reply_a_package(motions):
     assert session.accepted == len(FRAMES) == len(motions)
     assert session.replies == len(PACKAGES)
     assert session.rejected == {}
-    assert bits(session.newest()) == bits(motions[-1:])
+    assert_same_bits(session.newest(), motions[-1:])
 
 
 def test_one_byte_at_a_time_changes_nothing(motions):
@@ -97,7 +97,7 @@ def test_one_byte_at_a_time_changes_nothing(motions):
         if row is not None:
             rows.append(row)
     assert b"".join(replies) == replies_to(PACKAGES)
-    assert bits(np.concatenate(rows)) == bits(motions)
+    assert_same_bits(np.concatenate(rows), motions)
 
 
 @given(
@@ -118,7 +118,7 @@ def test_read_boundaries_do_not_change_motions_or_replies(motions, count, cuts):
         row = session.newest()
         frames = max(0, (end - 39) // 107)
         if frames > complete:
-            assert bits(row) == bits(motions[frames - 1 : frames])
+            assert_same_bits(row, motions[frames - 1 : frames])
         else:
             assert row is None
         complete = frames
@@ -215,7 +215,7 @@ def test_unused_fields_may_hold_anything(field, index, value):
     expected = session.newest()
     fresh = began(with_value(frame(acceleration=(0, 0, 3)), field, index, value))
     assert fresh.rejected == {}
-    assert bits(fresh.newest()) == bits(expected)
+    assert_same_bits(fresh.newest(), expected)
 
 
 def test_the_driver_position_of_an_init_package_may_hold_anything():
@@ -402,4 +402,4 @@ def test_what_comes_is_put_into_a_ring_as_it_comes():
     assert batch.packages == [Package(7, 0, package) for package in (INIT_PACKAGE, *FRAMES[:2])]
     assert batch.events[0].what == "connected"
     assert batch.frames["time"].tolist() == [7, 7]
-    assert batch.frames[-1:].tobytes() == session.frame().tobytes()
+    assert_same_bits(batch.frames[-1:], session.frame())

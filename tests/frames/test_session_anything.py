@@ -12,12 +12,12 @@ from helpers import (
     FRAMES,
     INIT_PACKAGE,
     Reference,
-    bits,
     init,
     new_session,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from same_bits import assert_same_bits
 
 import motioncue
 from motioncue.core.clock import FakeClock
@@ -145,5 +145,5 @@ def test_only_accepted_frames_move_the_cue(connections, profile):
         pipeline.emitter.run(until_ns=now + 3 * FRAME_INTERVAL)
     assert clean.intake.rejected == {}
     assert clean.intake.accepted == fuzzed.intake.accepted
-    assert bits(fuzzed.emitter.trace) == bits(clean.emitter.trace)
+    assert_same_bits(fuzzed.emitter.trace, clean.emitter.trace)
     assert fuzzed.emitter.counts()["not_finite"] == 0

@@ -289,8 +289,8 @@ def capture_of(*packets):
 def test_many_fragments_are_put_together_once(monkeypatch):
     """Not once for each: eight thousand fragments of eight bytes make the largest datagram that there can be."""
     joined = []
-    whole = capture._Packet.whole
-    monkeypatch.setattr(capture._Packet, "whole", lambda packet: joined.append(len(packet.parts)) or whole(packet))
+    join = capture._Packet.joined
+    monkeypatch.setattr(capture._Packet, "joined", lambda packet: joined.append(len(packet.parts)) or join(packet))
     payloads = [bytes([number]) * 65000 for number in range(3)]
     parts = [part for number, payload in enumerate(payloads) for part in fragments(payload, number)]
     found = captured(capture_of(*parts))

@@ -7,7 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers import FRAMES, INIT_PACKAGE, bits
+from helpers import FRAMES, INIT_PACKAGE
+from same_bits import assert_same_bits
 from test_capture import ip, pcap, pcapng, udp
 
 import motioncue
@@ -26,7 +27,7 @@ SAMPLE = sample_recording()
 
 def test_the_bytes_of_a_simulator_give_its_motion_and_its_packages():
     drive = motioncue.read(SAMPLE)
-    assert bits(drive.motion) == bits(read_motion(SAMPLE))
+    assert_same_bits(drive.motion, read_motion(SAMPLE))
     assert b"".join(package.data for package in drive.packages) == SAMPLE.read_bytes()
     frames = [package.time for package in drive.packages if len(package.data) == FRAME.size]
     assert frames == drive.motion["time"].tolist()
@@ -98,7 +99,7 @@ def test_a_refused_package_is_left_out_and_counted(tmp_path):
 
 def test_options_of_the_source_say_how_to_read_it():
     other = motioncue.read(SAMPLE, system="city-car-driving", quaternion="wxyz")
-    assert bits(other.motion) == bits(read_motion(SAMPLE, quaternion="wxyz"))
+    assert_same_bits(other.motion, read_motion(SAMPLE, quaternion="wxyz"))
     with pytest.raises(ConfigError, match="options of city-car-driving: quaternions: unknown key"):
         motioncue.read(SAMPLE, quaternions="wxyz")
 

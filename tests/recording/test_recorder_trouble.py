@@ -275,7 +275,7 @@ def test_a_flood_keeps_less_than_asked_for_and_counts_what_it_drops(flight, monk
     recorder, loop, run = flight
     monkeypatch.setattr(recording, "KEPT_BYTES_S", 10_000)
     run(30)
-    assert sum(len(batch.data) for batch in recorder._kept) <= 10 * 10_000
+    assert sum(len(batch.data) for batch in recorder._recent) <= 10 * 10_000
     recorder._dump()
     (kept,) = (indices(path) for path in recorder.paths)
     assert kept == list(range(kept[0], loop.made))
@@ -348,7 +348,7 @@ def test_last_seconds_that_never_could_be_written_are_lost_once(flight, tmp_path
     recorder._stopping.set()
     recorder._run()
     counts = recorder.counts()
-    in_memory = sum(len(recording.sorted_out(batch.data).ticks) for batch in recorder._kept)
+    in_memory = sum(len(recording.sorted_out(batch.data).ticks) for batch in recorder._recent)
     assert (counts["lost"], counts["ticks"]) == (500 + in_memory, 0)
 
 

@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import FRAMES, INIT_PACKAGE, PACKAGES, SAMPLE, bits, expected_motion, frame, init
+from helpers import FRAMES, INIT_PACKAGE, PACKAGES, SAMPLE, expected_motion, frame, init
+from same_bits import assert_same_bits
 
 import motioncue
 from motioncue.bridge.bridge import KINDS
@@ -181,7 +182,7 @@ def test_a_tick_reads_the_newest_frame(motion):
         while newest + 1 < len(times) and times[newest + 1] <= index * PERIOD:
             newest += 1
         assert ticks["time"][index] == times[newest]
-    assert bits(ticks[:1]) == bits(motion[:1])
+    assert_same_bits(ticks[:1], motion[:1])
 
 
 def test_a_frame_that_comes_with_the_tick_is_read():
@@ -222,7 +223,7 @@ def trace(profile):
 def test_a_replay_ticks_on_the_whole_grid(trace, motion):
     end = START_NS + motion["time"][-1] + 2_000_000_000
     expected = np.arange(START_NS + PERIOD, end, PERIOD)
-    assert bits(trace["deadline"]) == bits(expected)
+    assert_same_bits(trace["deadline"], expected)
     assert trace["index"].tolist() == list(range(len(expected)))
     assert not trace["lateness"].any()
 
@@ -233,7 +234,7 @@ def test_a_replay_reads_what_at_ticks_reads(motion, kind):
     trace = replay(motioncue.load_profile("ccd-dk", f"source.bridge={kind}"), SAMPLE, tail_s=0.0)
     read = trace["motion"][: len(ticks)].copy()
     read["time"] -= START_NS
-    assert bits(read) == bits(ticks)
+    assert_same_bits(read, ticks)
 
 
 def test_a_replay_gives_the_offline_cue_bit_for_bit_while_the_weight_is_one(profile):
@@ -245,7 +246,7 @@ def test_a_replay_gives_the_offline_cue_bit_for_bit_while_the_weight_is_one(prof
     assert np.count_nonzero(whole) > 19_000
     for name in motioncue.CUE_DTYPE.names:
         if name != "time":
-            assert bits(trace["cue"][name][whole]) == bits(cues[name][whole]), name
+            assert_same_bits(trace["cue"][name][whole], cues[name][whole], name)
             np.testing.assert_array_equal(trace["cue"][name], cues[name] * trace["weight"], err_msg=name)
 
 
@@ -253,12 +254,12 @@ def test_the_offline_cue_does_not_depend_on_how_often_it_is_asked(profile, trace
     first = motioncue.cue(profile, trace["motion"])
     out = np.zeros(len(trace), motioncue.CUE_DTYPE)
     assert motioncue.cue(profile.name, trace["motion"], out) is out
-    assert bits(first) == bits(out)
+    assert_same_bits(first, out)
 
 
 def test_a_replay_is_the_same_every_time(profile, trace):
-    assert bits(replay(profile, SAMPLE)) == bits(trace)
-    assert bits(replay(profile.name, str(SAMPLE))) == bits(trace)
+    assert_same_bits(replay(profile, SAMPLE), trace)
+    assert_same_bits(replay(profile.name, str(SAMPLE)), trace)
 
 
 def test_a_replay_ends_at_neutral_after_hold_and_fade(profile, trace, motion):
@@ -293,7 +294,7 @@ def test_a_frame_after_a_second_init_package_is_replayed_in_its_place(tmp_path):
     frames = [frame(frame_time=0.05, acceleration=(0, 0, float(number))) for number in range(60)]
     trace = replay(HELD, write(tmp_path, init(), *frames[:40], init(), *frames[40:]))
     plain = replay(HELD, write(tmp_path, init(), *frames))
-    assert bits(trace["cue"]) == bits(plain["cue"])
+    assert_same_bits(trace["cue"], plain["cue"])
 
 
 def test_a_recording_without_a_frame_cannot_be_replayed(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from engine_rig import Rig, play
 from helpers import INIT_PACKAGE, bits, eventually
+from same_bits import assert_same_bits
 
 import motioncue
 from motioncue.cli import cli
@@ -80,7 +81,7 @@ def test_a_replay_gives_every_bit_of_a_run_with_an_operator_and_changed_settings
     assert (np.diff(drive.ticks["settings"]) >= 0).all()
     replayed = repeat(drive)
     assert first_difference(drive.ticks, replayed.ticks) is None
-    assert bits(replayed.motion) == bits(drive.motion)
+    assert_same_bits(replayed.motion, drive.motion)
     assert replayed.events == drive.events
 
 
@@ -98,7 +99,7 @@ def test_an_answer_is_kept_as_a_recording_beside_the_first_that_replays_to_the_b
     kept = read(keep(answer, tmp_path / "answer.mcap"))
     assert kept.about["epoch_ns"] == drive.about["epoch_ns"]  # viewers show both at the same times
     assert kept.packages == drive.packages
-    assert bits(kept.ticks["deadline"]) == bits(drive.ticks["deadline"])
+    assert_same_bits(kept.ticks["deadline"], drive.ticks["deadline"])
     assert bits(kept.motion) != bits(drive.motion)  # felt at another head position
     assert kept.profile["source"]["head_m"] == [0.5, 0.0, 1.0]
     assert first_difference(kept.ticks, repeat(kept).ticks) is None
@@ -146,8 +147,8 @@ def test_pieces_of_a_replay_are_the_whole_and_a_changed_bit_in_a_late_one_is_nam
     monkeypatch.setattr(replaying, "RING_BYTES", 1 << 17)
     found = list(pieces(drive))
     assert len(found) > 5
-    assert bits(np.concatenate([piece.ticks for piece in found])) == bits(repeat(drive).ticks)
-    assert bits(np.concatenate([piece.frames for piece in found])) == bits(drive.motion)
+    assert_same_bits(np.concatenate([piece.ticks for piece in found]), repeat(drive).ticks)
+    assert_same_bits(np.concatenate([piece.frames for piece in found]), drive.motion)
     assert [package for piece in found for package in piece.packages] == drive.packages
     changed = drive._replace(ticks=drive.ticks.copy())
     changed.ticks["cue"]["sway"][1100] += 1e-9
@@ -184,8 +185,8 @@ def test_the_last_seconds_of_a_run_are_replayed_from_rest(tmp_path, other):
     assert missing_ticks(last) == "the recording begins at tick 400 of its run"
     assert missing_ticks(whole) == ""
     answer = repeat(last, motioncue.load_profile("beamng-dk") if other else None)
-    assert bits(answer.ticks["index"]) == bits(last.ticks["index"])
-    assert bits(answer.ticks["deadline"]) == bits(last.ticks["deadline"])
+    assert_same_bits(answer.ticks["index"], last.ticks["index"])
+    assert_same_bits(answer.ticks["deadline"], last.ticks["deadline"])
     assert answer.ticks["state"][0] == State.OFFLINE
     follows = (answer.ticks["weight"] == 1.0) & (last.ticks["weight"] == 1.0)
     assert follows.sum() > 300
@@ -273,8 +274,8 @@ def rolls(whole, folder, cuts):
 def test_the_files_of_a_rolled_run_are_read_and_verified_together_in_any_order(rolled):
     files, whole = rolled
     drive = read(files[2], files[0], files[1])
-    assert bits(drive.ticks) == bits(whole.ticks)
-    assert bits(drive.motion) == bits(whole.motion)
+    assert_same_bits(drive.ticks, whole.ticks)
+    assert_same_bits(drive.motion, whole.motion)
     assert (drive.packages, drive.events, drive.settings) == (whole.packages, whole.events, whole.settings)
     done = CliRunner().invoke(cli, ["replay", *map(str, files), "--verify", "--json"])
     assert done.exit_code == 0, done.output
@@ -317,8 +318,8 @@ def test_of_a_run_that_was_killed_the_last_file_may_be_empty(rolled, tmp_path):
     for size in (0, 1, 8, 30, 200, 500, 900, 1500, 2500):
         files[2].write_bytes(content[:size])
         drive = read(files[0], files[2], files[1])
-        assert bits(drive.ticks) == bits(before.ticks)
-        assert bits(drive.motion) == bits(before.motion)
+        assert_same_bits(drive.ticks, before.ticks)
+        assert_same_bits(drive.motion, before.motion)
         assert drive.packages == before.packages
         said = [line for line in drive.unreadable if "is empty" in line]
         assert said == [f"'{files[2]}' is empty: the run ended before a tick was written to it"]
@@ -439,7 +440,7 @@ def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
 def test_a_virtual_drive_is_kept_as_a_run_would_be(tmp_path):
     ridden = ride("ccd-dk-classical", "trouble", rate_hz=30.0, record=tmp_path / "drive.mcap")
     drive = read(tmp_path / "drive.mcap")
-    assert bits(drive.ticks) == bits(ridden.ticks)
+    assert_same_bits(drive.ticks, ridden.ticks)
     assert len(drive.motion) == ridden.stats["frames_received"]
     moves = [(event.before, event.after, event.reason) for event in drive.events if event.what == "transition"]
     assert moves == [(move["from"], move["to"], move["reason"]) for move in ridden.stats["transitions"]]

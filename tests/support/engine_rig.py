@@ -10,13 +10,13 @@ from helpers import (
     PACKAGES,
     SAMPLE,
     Sink,
-    bits,
     engaged,
     frame,
     init,
     single,
     stream_url,
 )
+from same_bits import assert_same_bits
 
 import motioncue
 from motioncue.output import dk
@@ -131,7 +131,7 @@ def assert_grid(engine):
     assert (np.diff(trace["index"]) >= 1).all()
     missing = trace["index"][-1] + 1 - len(trace)
     assert missing <= stats["skipped"]  # the last tick may have been followed by some
-    assert bits(trace["deadline"] - trace["deadline"][0]) == bits((trace["index"] - trace["index"][0]) * PERIOD)
+    assert_same_bits(trace["deadline"] - trace["deadline"][0], (trace["index"] - trace["index"][0]) * PERIOD)
     assert (trace["lateness"] >= 0).all()
 
 
@@ -159,5 +159,5 @@ def assert_offline_gives_the_same(profile, trace):
         cues = motioncue.cue(profile, stretch["motion"])
         at_full = stretch["weight"] == 1.0
         for name in CHANNELS:
-            assert bits(stretch["cue"][name][at_full]) == bits(cues[name][at_full]), name
+            assert_same_bits(stretch["cue"][name][at_full], cues[name][at_full], name)
             np.testing.assert_array_equal(stretch["cue"][name], cues[name] * stretch["weight"], err_msg=name)

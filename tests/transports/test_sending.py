@@ -16,7 +16,7 @@ from motioncue.cli.terminal import engine_rows, none_received
 from motioncue.engine.journal import Journal, Outputs
 from motioncue.output import dk
 from motioncue.transports.stream import connect
-from motioncue.transports.udp import open_sender, tell_unheard
+from motioncue.transports.udp import fail_if_unheard, open_sender
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say that nobody listens")
 if sys.platform == "win32":
@@ -48,7 +48,7 @@ def time():
 
 def output(emitter, url):
     sender, address = open_sender(url)
-    tell_unheard(sender)
+    fail_if_unheard(sender)
     stream = dk.STREAMS["motion"]
     emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
 

@@ -18,7 +18,7 @@ import motioncue
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import profile_text
 from motioncue.scoring import score as module
-from motioncue.tuning.evaluator import IMPOSSIBLE, Judge, with_values
+from motioncue.tuning.evaluator import IMPOSSIBLE, Evaluator, with_values
 from motioncue.tuning.search import Bounds
 from motioncue.tuning.tune import tune, tuned_text, written_out
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 def test_settings_are_worth_what_they_score(platform, gain):
     table = motioncue.platform(platform).table
     with_it = motioncue.load_profile("ccd-dk-classical", SLOW, UTIAS)
-    found = Judge(_on(with_it, table), [driven()])({"cueing.surge.gain": gain, "cueing.sway.gain": gain})[0]
+    found = Evaluator(_on(with_it, table), [driven()])({"cueing.surge.gain": gain, "cueing.sway.gain": gain})[0]
     changed = profile(UTIAS, f"cueing.surge.gain={gain}", f"cueing.sway.gain={gain}")
     expected = motioncue.score(changed, driven(), platform=table)
     fits = expected.motions["fits"]
@@ -58,8 +58,8 @@ def _on(profile, table):
 
 
 def test_settings_that_cannot_be_designed_are_impossible():
-    judge = Judge(_on(profile(), motioncue.platform("box-small").table), [driven(), driven(6.0)])
-    assert judge({"cueing.surge.cutoff_hz": 40.0}) == [IMPOSSIBLE, IMPOSSIBLE]  # above half of 60 Hz
+    evaluator = Evaluator(_on(profile(), motioncue.platform("box-small").table), [driven(), driven(6.0)])
+    assert evaluator({"cueing.surge.cutoff_hz": 40.0}) == [IMPOSSIBLE, IMPOSSIBLE]  # above half of 60 Hz
 
 
 def test_tuning_finds_better_settings_within_the_bounds_and_says_what_they_are_worth_elsewhere():

@@ -45,7 +45,7 @@ def worth(values):
     return [Outcome(score, score, gain, gain / 4.0, 0.0), Outcome(score, score, 0.5 * gain, 0.0, 0.0)]
 
 
-class Team:
+class Workers:
     """Scores by `worth`, and counts."""
 
     def __init__(self):
@@ -56,8 +56,8 @@ class Team:
         return [worth(values) for values in settings]
 
 
-def searched(aim="use", bounds=BOUNDS, evaluations=150, seed=1, team=None, state=None, others=()):
-    search = FrontSearch(aim, PARAMETERS, team or Team(), bounds, seed, others, state)
+def searched(aim="use", bounds=BOUNDS, evaluations=150, seed=1, pool=None, state=None, others=()):
+    search = FrontSearch(aim, PARAMETERS, pool or Workers(), bounds, seed, others, state)
     done = list(search.run(evaluations))
     assert done == sorted(done)
     assert done[-1] == search.evaluations
@@ -95,19 +95,19 @@ def test_no_point_is_worse_than_what_was_scored_with_less_of_the_aim(aim):
 
 def test_the_whole_bound_finds_what_a_search_without_a_front_finds_or_better():
     bounds = Bounds(0.9, 1.0, 1.0)
-    alone = Search(PARAMETERS, Team(), bounds, 3)
+    alone = Search(PARAMETERS, Workers(), bounds, 3)
     list(alone.run(60))
     search = searched(bounds=bounds, seed=3, evaluations=60)
     assert search.best.cost <= alone.best.cost
     assert search._team.scored[:60] == searched(bounds=bounds, seed=3, evaluations=60)._team.scored[:60]
-    first = Team()
+    first = Workers()
     list(Search(PARAMETERS, first, bounds, 3).run(60))
     assert search._team.scored[:60] == first.scored
 
 
 def test_a_share_that_nothing_keeps_is_missed():
     least = [each._replace(value=0.5, low=0.4) if each.key == "cueing.gain" else each for each in PARAMETERS]
-    search = FrontSearch("use", least, Team(), Bounds(1.0, 1.0, 1.0), 1)
+    search = FrontSearch("use", least, Workers(), Bounds(1.0, 1.0, 1.0), 1)
     list(search.run(60))
     points, missed = search.found()
     assert missed == [0.25]
@@ -115,11 +115,11 @@ def test_a_share_that_nothing_keeps_is_missed():
 
 
 def test_settings_that_break_another_bound_are_no_part_of_a_front():
-    team = Team()
-    points, _ = searched("use", Bounds(2.0, 0.1, 1.0), team=team).found()  # a fast tilt of 0.1 is a gain of 0.4
+    pool = Workers()
+    points, _ = searched("use", Bounds(2.0, 0.1, 1.0), pool=pool).found()  # a fast tilt of 0.1 is a gain of 0.4
     assert [share for share, _ in points] == [0.25]
     assert points[0][1].values["cueing.gain"] == pytest.approx(0.4, rel=0.02)
-    assert all(use <= 0.4 for use, _ in searched("use", Bounds(2.0, 0.1, 1.0), team=team).scored())
+    assert all(use <= 0.4 for use, _ in searched("use", Bounds(2.0, 0.1, 1.0), pool=pool).scored())
 
 
 def test_of_settings_with_the_same_score_those_with_less_of_the_aim_are_kept():
@@ -142,13 +142,13 @@ def test_an_interrupted_front_goes_on_and_finds_the_same(tmp_path, until):
     content = {"parameters": {each.key: [] for each in PARAMETERS}}
     expected = searched(evaluations=50)
     file = tmp_path / "it.search"
-    first = FrontSearch("use", PARAMETERS, Team(), BOUNDS, 1, (), FileState(file, content))
+    first = FrontSearch("use", PARAMETERS, Workers(), BOUNDS, 1, (), FileState(file, content))
     for done in first.run(50):
         if done > until:
             break
     assert first.best is not None
-    rest = Team()
-    again = searched(evaluations=50, team=rest, state=FileState(file, content, resume=True))
+    rest = Workers()
+    again = searched(evaluations=50, pool=rest, state=FileState(file, content, resume=True))
     assert again.found() == expected.found()
     assert again.scored() == expected.scored()
     assert rest.scored == expected._team.scored[len(first._team.scored) :]

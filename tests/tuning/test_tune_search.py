@@ -49,7 +49,7 @@ def worth(values):
     return [Outcome(score, score, values["cueing.gain"] / 0.6, 0.0, 0.0)]
 
 
-class Team:
+class Workers:
     """Scores by `worth`, and counts."""
 
     def __init__(self):
@@ -60,8 +60,8 @@ class Team:
         return [worth(values) for values in settings]
 
 
-def searched(evaluations=300, seed=1, bounds=ANYTHING, parameters=PARAMETERS, state=None, team=None, others=()):
-    search = Search(parameters, team or Team(), bounds, seed, others, state)
+def searched(evaluations=300, seed=1, bounds=ANYTHING, parameters=PARAMETERS, state=None, pool=None, others=()):
+    search = Search(parameters, pool or Workers(), bounds, seed, others, state)
     done = list(search.run(evaluations))
     assert done[-1] == search.evaluations
     return search
@@ -93,46 +93,46 @@ def test_any_number_of_parameters_is_searched(count):
     answer = {**{each.key: each.value for each in PARAMETERS}, **ANSWER}
     others = {each.key: ANSWER[each.key] for each in PARAMETERS[count:]}
 
-    def team(settings):
+    def pool(settings):
         return [worth({**others, **values}) for values in settings]
 
-    found = searched(200, parameters=PARAMETERS[:count], team=team).best
+    found = searched(200, parameters=PARAMETERS[:count], pool=pool).best
     assert found.values == pytest.approx({each.key: answer[each.key] for each in PARAMETERS[:count]}, rel=0.02)
 
 
 @pytest.mark.parametrize("evaluations", [1, 2, 5, 50])
 def test_as_many_settings_are_scored_as_allowed(evaluations):
-    team = Team()
-    assert searched(evaluations, team=team).evaluations == evaluations == len(team.scored)
-    assert team.scored[0] == {each.key: each.value for each in PARAMETERS}  # what the profile has
+    pool = Workers()
+    assert searched(evaluations, pool=pool).evaluations == evaluations == len(pool.scored)
+    assert pool.scored[0] == {each.key: each.value for each in PARAMETERS}  # what the profile has
 
 
 def test_other_settings_are_scored_first_and_the_search_goes_on_from_the_best():
-    team = Team()
+    pool = Workers()
     others = [{"cueing.gain": 0.75, "cueing.frequency_hz": 0.3}, {"cueing.frequency_hz": 999.0, "cueing.order": 2.0}]
-    searched(60, team=team, others=others)
+    searched(60, pool=pool, others=others)
     keys = [each.key for each in PARAMETERS]
-    assert [[values[key] for key in keys] for values in team.scored[:3]] == [
+    assert [[values[key] for key in keys] for values in pool.scored[:3]] == [
         [1.0, 0.5, 1.0],
         [0.3, 0.75, 1.0],
         [64.0, 0.5, 1.0],
     ]
-    assert all(values["cueing.frequency_hz"] < 0.9 for values in team.scored[3:10])  # near 0.3, not near 1
+    assert all(values["cueing.frequency_hz"] < 0.9 for values in pool.scored[3:10])  # near 0.3, not near 1
     assert searched(2, others=others).evaluations == 2
 
 
 def test_a_search_depends_on_the_seed_alone():
-    teams = [Team() for _ in range(3)]
-    for team, seed in zip(teams, (7, 7, 8), strict=True):
-        searched(60, seed=seed, team=team)
+    teams = [Workers() for _ in range(3)]
+    for pool, seed in zip(teams, (7, 7, 8), strict=True):
+        searched(60, seed=seed, pool=pool)
     assert teams[0].scored == teams[1].scored != teams[2].scored
 
 
 def test_settings_that_cannot_be_designed_cost_most():
-    def team(settings):
+    def pool(settings):
         return [[IMPOSSIBLE] if values["cueing.gain"] < 0.55 else worth(values) for values in settings]
 
-    assert searched(team=team).best.values == pytest.approx(ANSWER, rel=0.05)
+    assert searched(pool=pool).best.values == pytest.approx(ANSWER, rel=0.05)
     nan = Outcome(math.nan, math.nan, math.nan, 0.0, 0.0)
     assert ANYTHING.cost([nan]) == ANYTHING.cost([IMPOSSIBLE]) > 1e5
 
@@ -147,21 +147,21 @@ def test_bounds_hold_on_every_drive():
 
 def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path):
     content = {"parameters": {each.key: [] for each in PARAMETERS}, "seed": 1}
-    whole = Team()
-    expected = searched(80, team=whole).best
+    whole = Workers()
+    expected = searched(80, pool=whole).best
     file = tmp_path / "it.search"
-    first = Search(PARAMETERS, Team(), ANYTHING, 1, (), FileState(file, content))
+    first = Search(PARAMETERS, Workers(), ANYTHING, 1, (), FileState(file, content))
     for done in first.run(80):
         if done > 30:
             break
     with file.open("a") as out:
         out.write("[[0.5, 0.")  # what was being written when the process was killed
-    rest = Team()
-    again = searched(80, team=rest, state=FileState(file, content, resume=True))
+    rest = Workers()
+    again = searched(80, pool=rest, state=FileState(file, content, resume=True))
     assert again.best == expected
     assert rest.scored == whole.scored[first.evaluations :]
-    nothing = Team()
-    assert searched(80, team=nothing, state=FileState(file, content, resume=True)).best == expected
+    nothing = Workers()
+    assert searched(80, pool=nothing, state=FileState(file, content, resume=True)).best == expected
     assert nothing.scored == []
     assert len(file.read_text().splitlines()) == 81  # what is searched, and every setting once
 
@@ -336,7 +336,7 @@ def test_nearly_all_settings_that_a_search_asks_for_are_possible(name):
     assert type(cueing) is kind
     possible = []
 
-    def team(settings):
+    def pool(settings):
         for values in settings:
             try:
                 design(with_values(cueing, values), 333.33)
@@ -345,7 +345,7 @@ def test_nearly_all_settings_that_a_search_asks_for_are_possible(name):
                 possible.append(False)
         return [[IMPOSSIBLE] for _ in settings]
 
-    search = Search(parameters_of(cueing), team, ANYTHING, 1, (), None, orders_of(cueing))
+    search = Search(parameters_of(cueing), pool, ANYTHING, 1, (), None, orders_of(cueing))
     list(search.run(11))
     assert possible[0]
     assert sum(possible) >= 9
@@ -356,11 +356,11 @@ def test_sensitivities_are_those_of_the_equations_and_what_matters_most_comes_fi
     idle = Parameter("cueing.idle", 2.0, 0.0, 9.0, 2.0)
     walled = Parameter("cueing.wall", 1.0, 0.0, 9.0, 1.0)
 
-    def team(settings):
+    def pool(settings):
         return [[IMPOSSIBLE] if values["cueing.wall"] > 1.0 else worth(values) for values in settings]
 
     best = Found({**ANSWER, "cueing.idle": 2.0, "cueing.wall": 1.0}, worth(ANSWER), -80.0)
-    rows = _sensitivities(team, [idle, walled, *PARAMETERS], [], best)
+    rows = _sensitivities(pool, [idle, walled, *PARAMETERS], [], best)
     assert [row.key.removeprefix("cueing.") for row in rows] == ["gain", "frequency_hz", "damping", "idle", "wall"]
     gain, frequency, damping, nothing, wall = rows
     assert gain[1:] == pytest.approx((0.8, 0.65, 0.95, -50.0 * 0.15**2, -50.0 * 0.15**2))

@@ -22,7 +22,7 @@ from motioncue.view.editor import Editor
 from motioncue.view.model import Frames, PlatformInForce, positions_of, scene_of, used_of
 from motioncue.view.playback import Played
 from motioncue.view.server import FILES
-from motioncue.view.session import Judge, Operate, Set, parse_request
+from motioncue.view.session import Operate, ScoreSettings, Set, parse_request
 
 PROFILE = "ccd-dk-classical"
 
@@ -127,7 +127,7 @@ def test_no_header_makes_the_check_fail(target, host, origin):
         ('{"do": "set", "key": "a", "value": true}', Set("a", True)),
         ('{"do": "set", "key": "a", "value": "exact"}', Set("a", "exact")),
         ('{"do": "set", "key": "a", "value": ["yaw", "tilt"]}', Set("a", ["yaw", "tilt"])),
-        ('{"do": "judge"}', Judge()),
+        ('{"do": "judge"}', ScoreSettings()),
     ],
 )
 def test_requests_are_read(text, request_):

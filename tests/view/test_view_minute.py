@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
+from same_bits import assert_same_bits
 from view_rig import soon
 
 import motioncue
@@ -94,9 +95,9 @@ def test_while_it_is_not_driven_the_last_drive_stays_and_the_next_replaces_it_on
     engine.run(recent, 5.0)
     first = recent.minute()
     engine.run(recent, 4.0, State.PARKING)
-    assert recent.minute().motion.tobytes() == first.motion.tobytes()
+    assert_same_bits(recent.minute().motion, first.motion)
     engine.run(recent, 2.0)
-    assert recent.minute().motion.tobytes() == first.motion.tobytes()
+    assert_same_bits(recent.minute().motion, first.motion)
     engine.run(recent, 2.0)
     minute = recent.minute()
     assert (minute.begin_s, minute.end_s) == pytest.approx((9.0, 13.0), abs=0.03)  # nothing of the first one

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import course
-from motioncue.drive.peers import LATE_S, Paced, untold
+from motioncue.drive.peers import LATE_S, Paced, ignore_sent
 from motioncue.errors import PacketError
 from motioncue.sources.beamng_simulink.packets import CONTROL, REPLY_PORT, STATE, WHEELS, Options
 from motioncue.transports.endpoint import parse_endpoint
@@ -139,7 +139,7 @@ class Simulator:
         self._first = self._last = 0.0  # send times of the first and last message [s]
         self._past = [0, 0]  # stalls and ignored answers of earlier controllers
         self.coupling = self._loaded()
-        self.on_sent: Callable[[bytes, int], object] = untold
+        self.on_sent: Callable[[bytes, int], object] = ignore_sent
 
     def _loaded(self) -> Coupling:
         return Coupling(self._transmit, self._receive)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from motioncue.drive.car import product
 from motioncue.drive.courses import course
-from motioncue.drive.peers import Paced, untold
+from motioncue.drive.peers import Paced, ignore_sent
 from motioncue.errors import EndpointError, PacketError
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.endpoint import parse_endpoint
@@ -104,7 +104,7 @@ class Simulator:
         self._init = b""
         self._first = self._last = 0.0  # send times of the first and last frame [s]
         self._stop = threading.Event()
-        self.on_sent: Callable[[bytes, int], object] = untold
+        self.on_sent: Callable[[bytes, int], object] = ignore_sent
 
     def run(self) -> None:
         """Play all packages, or until `stop` is called."""

@@ -8,6 +8,8 @@ largest slope of the drive in the last minute, plus half of the largest slope of
 
 from libc.math cimport exp, fabs, isfinite, sqrt
 
+from motioncue.bridge.forecast cimport within
+
 
 cdef enum:
     AXES = 3
@@ -91,6 +93,7 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
     """
     cdef double pace = join_pace(j, n, tick)
     cdef double damped = exp(-pace * tick.dt)
+    cdef double quickest[AXES]
     cdef double most[AXES]
     cdef double free[AXES]
     cdef double move[AXES]
@@ -99,8 +102,8 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
     cdef double coast = tick.dt * exp(-tick.quickest * tick.dt)
     cdef int i
     for i in range(n):
-        most[i] = tick.dt * (CATCH_UP * j.fastest[i] + tick.gentle * j.largest)
-        most[i] = step if step > most[i] else most[i]
+        quickest[i] = CATCH_UP * j.fastest[i] + tick.gentle * j.largest
+        most[i] = tick.dt * quickest[i] if tick.dt * quickest[i] > step else step
         free[i] = (j.offset[i] + (j.velocity[i] + pace * j.offset[i]) * tick.dt) * damped
         move[i] = towards(free[i] - gap[i], -gap[i], coast * j.speed[i])
         if share * fabs(move[i]) > most[i]:
@@ -111,7 +114,8 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
             drop = (j.velocity[i] + pace * j.offset[i]) * tick.dt
             j.velocity[i] = (j.velocity[i] - pace * drop) * damped
         else:
-            j.velocity[i] = 0.0 if tick.stairs else (near - j.offset[i]) / tick.dt
+            # A level line's steps are no velocity of the offset: only the output's own motion is, up to the bound.
+            j.velocity[i] = within(share * move[i] / tick.dt, quickest[i]) if tick.stairs else (near - j.offset[i]) / tick.dt
         j.offset[i] = near
         j.speed[i] = share * move[i] / tick.dt
     near = size_of(j.offset, n)

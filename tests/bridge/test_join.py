@@ -1,10 +1,16 @@
-"""The join of an output to its line, against the closed form of a critically damped system."""
+"""The join of an output to its line: a critically damped system in closed form, and what docs/bridge.md promises."""
 
 import numpy as np
 import pytest
 
+from motioncue.bridge.bridge import Bridge
+from motioncue.core.channels import MOTION_DTYPE
+
 DT = 0.003
 FREE = (0.0, 100.0)  # fast enough that the bound on the speed never acts
+TICK_NS = 500_000
+INTERVAL_S = 0.016
+START = 1_000_000_000
 
 
 @pytest.mark.parametrize("offset", [[0.5], [-0.5], [0.3, 0.0, -0.4]])
@@ -47,3 +53,68 @@ def test_no_axis_moves_faster_than_the_drive_and_a_fade_allow(probe):
     out = np.array(probe.joined([3.0, 4.0], [0.0, 0.0], 0.0, 500, DT, 50.0, 60.0, 0.4, 0.2))
     speeds = np.abs(np.diff(out, axis=0)) / DT
     assert speeds.max() == pytest.approx(1.19 * 0.2 + 0.4 * 5.0, rel=1e-9)
+
+
+def shown(kind, times, values, until_s, fade_s=10.0, tick_ns=TICK_NS):
+    """Return the times of ticks [s] and the surge that they show, from frames at `times` [s]."""
+    frames = np.zeros(len(times), MOTION_DTYPE)
+    frames["time"] = START + np.round(1e9 * times).astype(np.int64)
+    frames["frame_time"] = 1e-9 * frames["time"]
+    frames["surge"] = values
+    frames["yaw"] = 0.1 * times  # no frame repeats another one
+    ticks = START + np.arange(0, round(1e9 * until_s), tick_ns)
+    return (ticks - START) * 1e-9, Bridge(kind, fade_s=fade_s).process(frames, ticks)["surge"]
+
+
+def without(gap, at, count):
+    """Return times of `count` even frames [s], of which one is `gap` intervals after the frame number `at`."""
+    return INTERVAL_S * np.delete(np.arange(count), np.arange(at + 1, at + gap))
+
+
+@pytest.mark.parametrize("kind", ["hold", "linear", "predict"])
+@pytest.mark.parametrize("gap", [12, 25])
+def test_a_join_takes_twice_as_long_as_the_output_was_held_less_an_interval(kind, gap):
+    """Its pace is 3 over the time t left, so offsets are A t^k + B t^m, where k and m solve x (x - 1) - 6 x + 9 = 0."""
+    times = without(gap, 200, 400)
+    before, back_s = times < 1.6, (200 + gap) * INTERVAL_S
+    swings = np.where(before, 50.0 * np.sin(2.0 * np.pi * times / 1.6), 0.0)  # so fast that no bound acts
+    ticks, surge = shown(kind, times, np.where(times < back_s - 1e-6, swings, 1.0), 400 * INTERVAL_S)
+    whole_s = 2.0 * (gap - 1) * INTERVAL_S - INTERVAL_S
+    k, m = (7.0 + np.sqrt(13.0)) / 2.0, (7.0 - np.sqrt(13.0)) / 2.0
+    joining = (ticks >= back_s) & (ticks < back_s + 0.9 * whole_s)
+    left = 1.0 - (ticks[joining] - back_s + 1e-9 * TICK_NS) / whole_s
+    expected = 1.0 - (k * left**m - m * left**k) / (k - m)
+    np.testing.assert_allclose(surge[joining], expected, rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize("kind", ["linear", "predict"])
+@pytest.mark.parametrize("fade_s", [0.5, 10.0])
+def test_an_output_catches_up_no_faster_than_the_drive_and_half_a_fade_allow(kind, fade_s):
+    """1.19 times the slope of 1/s, and half of the largest slope, 15/8, of a fade of what was missed."""
+    times = without(25, 200, 400)
+    ticks, surge = shown(kind, times, times, 400 * INTERVAL_S, fade_s)
+    missed = 25 * INTERVAL_S + INTERVAL_S  # `linear` was an interval late before
+    assert surge[-1] == pytest.approx(times[-1], abs=2.0 * INTERVAL_S)
+    joining = surge[ticks >= 200 * INTERVAL_S]
+    assert np.diff(joining).max() / (1e-9 * TICK_NS) <= 1.19 + 0.5 * 15 / 8 * missed / fade_s
+
+
+@pytest.mark.parametrize("gap", [3, 4, 6])
+def test_a_frame_after_two_lost_ones_is_not_led_beyond(gap):
+    """What was lost may hide a turning point: two frames in a row have to show where the drive goes."""
+    times = without(gap, 200, 201 + gap)
+    _, surge = shown("predict", times, times, times[-1] + 2.0)
+    assert surge.max() <= times[-1] + 1e-9
+    assert surge[-1] == pytest.approx(times[-1], abs=1e-6)
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+@pytest.mark.parametrize("gap", [1.55, 1.7])
+def test_until_four_frames_have_come_in_time_after_a_gap_no_line_leads_faster_than_the_drive_was(gap, after):
+    """A drive that goes ever faster, and stops to be heard of: a line goes on for two intervals at most."""
+    times = INTERVAL_S * np.arange(601 + after)
+    times[600:] += (gap - 1.0) * INTERVAL_S
+    values = 0.5 * times**2
+    _, surge = shown("predict", times, values, times[-1] + 2.0, tick_ns=3_000_000)
+    fastest = (values[-1] - values[-2]) / INTERVAL_S
+    assert surge[-1] - values[-1] <= 2.0 * INTERVAL_S * fastest * (1.0 + 1e-6)

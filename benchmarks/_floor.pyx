@@ -312,7 +312,7 @@ cdef class Hexapod:
     cdef hexapod_t hexapod
 
     def __init__(self, actuators, bounds, double dt):
-        low, high, speed, acceleration = bounds
+        low, high, speed, acceleration, *_ = bounds
         self.hexapod.low, self.hexapod.high = low, high
         self.hexapod.speed, self.hexapod.acceleration = speed * dt, acceleration * dt * dt
         for i, row in enumerate(actuators):

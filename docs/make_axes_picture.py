@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import motioncue
-from motioncue.platforms.joints import joints_of
+from motioncue.platforms.geometry import joints_of
 from motioncue.platforms.settings import Hexapod
 
 SCALE = 95.0  # pixels in a meter

@@ -11,9 +11,9 @@ from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import check_pose, load_profile
 from motioncue.engine.fitting import Fit, fit
 from motioncue.platforms.build import CHANNELS
+from motioncue.platforms.geometry import SINGULAR
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.platforms.settings import platform_presets, platform_text
-from motioncue.platforms.singular import SINGULAR
 from motioncue.profile.profile import platform as platform_of
 from motioncue.scoring.reports import platform_report
 

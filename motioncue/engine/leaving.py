@@ -109,9 +109,10 @@ def _leaving(
             built.names, built.neutral, platforms.parked_of(platform, built), built.bounds, strict=True
         ):
             farthest = max(each.high - neutral, neutral - each.low)
-            stop_s = each.speed / each.acceleration
-            legs[f"platform: {name}"] = MARGIN * (_least_s(farthest, each.speed, each.acceleration) + stop_s)
-            sinks[f"platform: {name}"] = MARGIN * _least_s(abs(neutral - parked), each.speed, each.acceleration)
+            most = each.speed, each.acceleration, each.jerk
+            stop_s = _stop_s(*most)
+            legs[f"platform: {name}"] = MARGIN * (_least_s(farthest, *most) + stop_s)
+            sinks[f"platform: {name}"] = MARGIN * _least_s(abs(neutral - parked), *most)
             brake = max(brake, MARGIN * stop_s)
         rise_s = platform.rise_s
         settle += FORGOTTEN * (platform.lag_s or 0.0)

@@ -16,11 +16,15 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
         double high
         double speed            # [unit per tick]
         double acceleration     # [unit per tick^2]
+        double jerk             # [unit per tick^3]; inf: not bounded
     ctypedef struct ActuatorMotion "mc_ActuatorMotion":
         double position         # as sent at the tick before
         double speed
         double target           # wanted position of the tick before
-    bint limit_actuators "mc_limit_actuators"(const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* wanted, int64_t* acted)
+        double acceleration     # kept while jerk is bounded, or bounds change; NaN: not known
+    bint limit_actuators "mc_limit_actuators"(
+        const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* wanted, int64_t* acted
+    )
     bint within "mc_within"(const Geometry* p, const ActuatorBounds* bounds, const double* pose, double* positions)
     ctypedef struct PoseReduction "mc_PoseReduction":
         double* pose            # wanted pose, as of the newest tick in which it was a number
@@ -40,9 +44,26 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
 
 cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
     void relax_bounds "mc_relax_bounds"(const ActuatorBounds* goal, ActuatorBounds* bounds, int n)
-    int tighten_bounds "mc_tighten_bounds"(const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* held, int n, bint range)
+    int tighten_bounds "mc_tighten_bounds"(
+        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* held, int n, bint range
+    )
     bint bounds_reached "mc_bounds_reached"(const ActuatorBounds* goal, const ActuatorBounds* bounds, int n)
-    void stop_actuators "mc_stop_actuators"(const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* positions)
+    ctypedef struct JerkStop "mc_JerkStop":
+        pass
+    const JerkStop AT_REST "mc_at_rest"
+    bint limit_jerks "mc_limit_jerks"(
+        const ActuatorBounds* bounds, ActuatorMotion* held, JerkStop* stop, int n, double* wanted, int64_t* acted
+    )
+    int tighten_jerk_bounds "mc_tighten_jerk_bounds"(
+        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* held, JerkStop* stop, int n, bint range,
+        bint* smooth
+    )
+    void follow_jerk_stop "mc_follow_jerk_stop"(
+        const ActuatorBounds* bounds, ActuatorMotion* held, JerkStop* stop, int n, double* positions
+    )
+    void stop_actuators "mc_stop_actuators"(
+        const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* positions
+    )
 
 
 cdef extern from "motioncue/platforms/lead.h" nogil:
@@ -71,11 +92,13 @@ ctypedef struct ActuatorParams:         # the coefficients
     double damping              # of that lag
     double dt                   # [s]
     int64_t planned             # whether the cue comes within a narrower range by itself
+    bint smooth                 # whether any jerk is bounded
     double yielding             # share of a difference that parts of a pose follow in a tick as they give way
 
 
 ctypedef struct Easing:         # the way from other coefficients to those in force
     bint on
+    bint smooth             # whether those that hold meanwhile bound jerks
     ActuatorBounds bounds[12]       # those that hold meanwhile
     ActuatorBounds former[12]       # those that were in force when they changed, where they are wider
     double lag              # that was led when they changed [s], its damping, and its weight
@@ -92,6 +115,7 @@ ctypedef struct ActuatorState:         # the state
     Fade raised                 # the way up: 0 parked, 1 at the cue
     LeadState lead
     ActuatorMotion held[12]
+    JerkStop stop               # a stop from there, while jerk is bounded
     PoseReduction reduction                 # parts of the pose that give way
     Easing easing
     int64_t ticks

@@ -1,6 +1,6 @@
 """The stage that moves a platform's actuators."""
 
-from libc.math cimport exp
+from libc.math cimport INFINITY, NAN, exp
 from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.core.blend cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
@@ -38,6 +38,7 @@ cdef void begin(const ActuatorParams* d, ActuatorState* s, bint parked) noexcept
     s.raised.position = 0.0 if parked else 1.0
     s.easing.position = 1.0
     memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
+    s.stop = AT_REST
     for i in range(d.geometry.count):
         s.reduction.positions[i] = d.neutral[i]
         s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
@@ -62,6 +63,8 @@ cdef void in_force(const ActuatorParams* d, const Easing* e, ActuatorBounds* bou
         bounds[i].high += left * (e.former[i].high - bounds[i].high)
         bounds[i].speed += left * (e.former[i].speed - bounds[i].speed)
         bounds[i].acceleration += left * (e.former[i].acceleration - bounds[i].acceleration)
+        if e.former[i].jerk < INFINITY:
+            bounds[i].jerk += left * (e.former[i].jerk - bounds[i].jerk)
 
 
 cdef Lead led(const ActuatorParams* d, const Easing* e, double* weight) noexcept nogil:
@@ -102,7 +105,12 @@ cdef void actuators_step(
         s.unreached += 1
     rise(d, fade_step(&s.raised, not parked), positions)
     lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
-    if not limit_actuators(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
+    cdef bint acted
+    if d.smooth:
+        acted = limit_jerks(d.bounds, s.held, &s.stop, d.geometry.count, positions, s.acted)
+    else:
+        acted = limit_actuators(d.bounds, s.held, d.geometry.count, positions, s.acted)
+    if not acted and s.reduction.slowed >= 0:
         s.acted[s.reduction.slowed] += 1
 
 
@@ -126,14 +134,34 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
         if e.position < 1.0:
             positions[i] += left_at(&e.joins[i], e.position)
         e.bounds[i].speed = bounds[i].speed
-    over = tighten_bounds(bounds, e.bounds, s.held, n, e.position >= 1.0)
+    if d.smooth:
+        over = tighten_jerk_bounds(bounds, e.bounds, s.held, &s.stop, n, e.position >= 1.0, &e.smooth)
+    else:
+        over = tighten_bounds(bounds, e.bounds, s.held, n, e.position >= 1.0)
+        if over < 0:
+            e.smooth = False
+    if e.smooth:
+        if over >= 0:
+            follow_jerk_stop(e.bounds, s.held, &s.stop, n, positions)
+        elif limit_jerks(e.bounds, s.held, &s.stop, n, positions, s.acted):
+            s.reduction.slowed = -1
+    else:
+        for i in range(n):
+            s.held[i].acceleration = -s.held[i].speed
+        if over >= 0:
+            stop_actuators(e.bounds, s.held, n, positions)
+        elif limit_actuators(e.bounds, s.held, n, positions, s.acted):
+            s.reduction.slowed = -1
+        for i in range(n):
+            s.held[i].acceleration += s.held[i].speed
+    if over < 0:
+        over = s.reduction.slowed
     if over >= 0:
-        stop_actuators(e.bounds, s.held, n, positions)
         s.acted[over] += 1
-        return
-    if not limit_actuators(e.bounds, s.held, n, positions, s.acted) and s.reduction.slowed >= 0:
-        s.acted[s.reduction.slowed] += 1
-    e.on = e.position < 1.0 or not bounds_reached(d.bounds, e.bounds, n)
+    e.on = e.position < 1.0 or e.smooth != d.smooth or not bounds_reached(d.bounds, e.bounds, n)
+    if not e.on and not d.smooth:
+        for i in range(n):
+            s.held[i].acceleration = 0.0
 
 
 cdef void actuators_continue(
@@ -172,6 +200,11 @@ cdef void actuators_continue(
             e.former[i].high = max(d.bounds[i].high, asked[i].high)
         e.former[i].speed = max(d.bounds[i].speed, asked[i].speed)
         e.former[i].acceleration = max(d.bounds[i].acceleration, asked[i].acceleration)
+        e.former[i].jerk = max(d.bounds[i].jerk, asked[i].jerk)
+        if not e.on and not before.smooth:
+            s.held[i].acceleration = NAN
+    if not e.on:
+        e.smooth = before.smooth
     e.weight = weight
     e.lag = led_before.lag if weight > 0.0 else d.lead.lag
     if before.lead.order:
@@ -207,7 +240,7 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     if s.raised.position != (0.0 if s.parked else 1.0) or s.easing.on:
         return False
     for i in range(<int>MOST):
-        if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target:
+        if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target or s.held[i].acceleration != 0.0:
             return False
     return True
 
@@ -242,7 +275,7 @@ cdef bint to_lanes(void* state, const void* coeffs, double* out) noexcept nogil:
     cdef const ActuatorParams* d = <const ActuatorParams*>coeffs
     cdef ActuatorState* s = <ActuatorState*>state
     cdef int i
-    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.reduction.active or d.lead.order:
+    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.reduction.active or d.lead.order or d.smooth:
         return False
     if memcmp(s.reduction.at, s.reduction.pose, 6 * sizeof(double)) != 0:
         return False
@@ -290,10 +323,13 @@ cdef class Actuators(Stage):
             raise ValueError(f"actuators: found {len(self.names)} names, {len(bounds)} bounds, {len(parked)} parked "
                              f"positions, allowed are {d.geometry.count} of each")
         for i, each in enumerate(bounds):
-            if not (each.low < each.high and each.speed > 0.0 and each.acceleration > 0.0
+            if not (each.low < each.high and each.speed > 0.0 and each.acceleration > 0.0 and each.jerk > 0.0
                     and each.low <= parked[i] <= each.high):
                 raise ValueError(f"{self.names[i]}: found {each}, parked at {parked[i]}")
-            d.bounds[i] = ActuatorBounds(each.low, each.high, each.speed * dt, each.acceleration * dt * dt)
+            d.bounds[i] = ActuatorBounds(
+                each.low, each.high, each.speed * dt, each.acceleration * dt * dt, each.jerk * dt * dt * dt
+            )
+            d.smooth = d.smooth or each.jerk < INFINITY
             d.parked[i] = parked[i]
         if sorted(gives_way) != sorted(PARTS_OF_A_POSE):
             raise ValueError(

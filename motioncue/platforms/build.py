@@ -14,7 +14,13 @@ import numpy as np
 from motioncue.core.channels import ACTUATION
 from motioncue.errors import ConfigError
 from motioncue.platforms.actuators import Actuators
-from motioncue.platforms.joints import joints_of, refuse_reversed_crank
+from motioncue.platforms.geometry import (
+    Frame,
+    joints_of,
+    refuse_reversed_crank,
+    refuse_singular_neutral,
+    refuse_singular_reach,
+)
 from motioncue.platforms.kinematics import Kinematics
 from motioncue.platforms.settings import (
     ActuatorBounds,
@@ -28,7 +34,6 @@ from motioncue.platforms.settings import (
     Turning,
     platform_presets,
 )
-from motioncue.platforms.singular import Frame, refuse_singular_neutral, refuse_singular_reach
 from motioncue.wire.description import Actuated
 
 __all__ = ["CHANNELS", "Built", "build", "channels_of", "parked_of", "platform_named", "ranges", "stage_of"]
@@ -99,10 +104,11 @@ def build(platform: Platform) -> Built:
         way = max(at - each.low, each.high - at)
         # A tiny number of degrees is no radians at all.
         needs_s = way / max(each.speed, LEAST) + 2.0 * math.sqrt(way / max(each.acceleration, LEAST))
+        needs_s += 4.0 * (way / max(each.jerk, LEAST)) ** (1.0 / 3.0)
         if not needs_s <= SLOWEST_S:
             raise ConfigError(
-                f"platform: {name} needs {needs_s:.3g} s from neutral to an end, with its speed and acceleration; "
-                f"allowed are up to {SLOWEST_S:g} s"
+                f"platform: {name} needs {needs_s:.3g} s from neutral to an end, with its speed, acceleration and "
+                f"jerk; allowed are up to {SLOWEST_S:g} s"
             )
     size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
     refuse_singular_neutral(frame_of(platform, kinematics, size))
@@ -147,7 +153,7 @@ def _held(platform: Platform) -> Built:
     frame = frame_of(platform, built.kinematics, built.size)
     if frame.ways == 6:
         farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
-        refuse_singular_reach(frame, ActuatorBounds(*np.array(built.bounds).T), farthest)
+        refuse_singular_reach(frame, built.bounds, farthest)
     return built
 
 
@@ -229,9 +235,11 @@ def _each(bounds: Travel | Turning | Sequence[Travel | Turning], count: int, key
 
 def _bounds(travel: Travel | Turning | None) -> ActuatorBounds:
     if isinstance(travel, Travel):
-        return ActuatorBounds(travel.min_m, travel.max_m, travel.speed_m_s, travel.acceleration_m_s2)
+        jerk = math.inf if travel.jerk_m_s3 is None else travel.jerk_m_s3
+        return ActuatorBounds(travel.min_m, travel.max_m, travel.speed_m_s, travel.acceleration_m_s2, jerk)
     assert travel is not None
-    turns = travel.min_deg, travel.max_deg, travel.speed_deg_s, travel.acceleration_deg_s2
+    jerk = math.inf if travel.jerk_deg_s3 is None else travel.jerk_deg_s3
+    turns = travel.min_deg, travel.max_deg, travel.speed_deg_s, travel.acceleration_deg_s2, jerk
     return ActuatorBounds(*map(math.radians, turns))
 
 

@@ -33,7 +33,7 @@ class Workspace(NamedTuple):
     in_reach: float
     """Share of the poses in reach, of those with each channel within its range alone."""
     singular: float
-    """How firmly the actuators hold the frame at worst, over the poses in reach (`singular.Frame.held`); the smaller,
+    """How firmly the actuators hold the frame at worst, over the poses in reach (`geometry.Frame.held`); the smaller,
     the more a little play in them moves it."""
     singular_at: tuple[float, ...]
     """The pose at which it is found [m, rad]."""

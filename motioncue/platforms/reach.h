@@ -40,7 +40,9 @@ typedef struct {
 static const int mc_part_first[MC_PARTS] = {5, 2, 0, 3}, mc_part_last[MC_PARTS] = {5, 2, 1, 4};
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
-static inline int mc_within(const mc_Platform *p, const mc_ActuatorBounds *bounds, const double *pose, double *positions) {
+static inline int mc_within(
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, const double *pose, double *positions
+) {
     if (!mc_inverse_held(p, pose, positions, NULL)) return 0;
     for (int i = 0; i < p->count; i++) {
         if (p->kinds[i] == MC_AXIS) positions[i] = fmin(fmax(positions[i], bounds[i].low), bounds[i].high);
@@ -89,14 +91,15 @@ static inline void mc_shorten(const mc_Platform *p, const mc_ActuatorBounds *bou
 }
 
 /* Return a crank that would come too close to one line with its rod if the frame, having gone from `at` to `pose` in this
-   tick, stopped along the same way with the acceleration of the slowest actuator; -1 if none would. */
+   tick, stopped along the same way as the slowest actuator may; -1 if none would. */
 static inline int mc_too_straight(
-    const mc_Platform *p, const mc_ActuatorBounds *bounds, const mc_PoseReduction *state, const double *pose, const double *positions
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, const mc_PoseReduction *state, const double *pose,
+    const double *positions
 ) {
     double rest, speeds[MC_MOST_ACTUATORS], stop[6], there[MC_MOST_ACTUATORS];
     if (p->kinds[0] != MC_CRANK) return -1;
     for (int i = 0; i < p->count; i++) speeds[i] = positions[i] - state->positions[i];
-    rest = mc_stop_rest_bound(mc_ticks_to_stop(bounds, speeds, p->count));
+    rest = mc_rest_distance(bounds, speeds, p->count);
     for (int i = 0; i < 6; i++) stop[i] = pose[i] + rest * (pose[i] - state->at[i]);
     if (mc_inverse_held(p, stop, there, NULL)) return -1;
     for (int i = 0; i < p->count; i++)
@@ -139,7 +142,8 @@ static inline void mc_step(
 
 /* Let parts of `pose`, the wanted one, give way or return; fill the positions.  `whole` says whether it is within reach. */
 static inline void mc_degrade_pose(
-    const mc_Platform *p, const mc_ActuatorBounds *bounds, const int *order, double pace, mc_PoseReduction *state, int whole, double *pose,
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, const int *order, double pace, mc_PoseReduction *state,
+    int whole, double *pose,
     double *positions
 ) {
     double target[MC_PARTS] = {0.0}, most = 0.0;
@@ -179,7 +183,8 @@ static inline int mc_reach(
 /* Fill `positions` with those of the newest tick if these bounds had held instead of those `before`, and continue from
    there.  A pose that is still being approached stays the one reached so far. */
 static inline void mc_reach_anew(
-    const mc_Platform *p, const mc_ActuatorBounds *before, const mc_ActuatorBounds *bounds, mc_PoseReduction *state, double *positions
+    const mc_Platform *p, const mc_ActuatorBounds *before, const mc_ActuatorBounds *bounds, mc_PoseReduction *state,
+    double *positions
 ) {
     double pose[6], was[6];
     memcpy(pose, state->pose, sizeof pose);

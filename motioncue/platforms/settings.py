@@ -3,6 +3,7 @@
 A platform is a frame carried by actuators of one kind, and any number of single-axis actuators beside them.
 """
 
+import math
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -48,6 +49,8 @@ class ActuatorBounds(NamedTuple):
     """Largest speed, in both directions."""
     acceleration: float
     """Largest acceleration, in both directions."""
+    jerk: float = math.inf
+    """Largest jerk, in both directions."""
 
 
 class Travel(Table, frozen=True, kw_only=True):
@@ -61,6 +64,8 @@ class Travel(Table, frozen=True, kw_only=True):
     """Largest speed [m/s]."""
     acceleration_m_s2: Positive
     """Largest acceleration [m/s^2]."""
+    jerk_m_s3: Positive | None = None
+    """Largest jerk [m/s^3]; not bounded if not given."""
 
 
 class Turning(Table, frozen=True, kw_only=True):
@@ -74,6 +79,8 @@ class Turning(Table, frozen=True, kw_only=True):
     """Largest speed [deg/s]."""
     acceleration_deg_s2: Positive
     """Largest acceleration [deg/s^2]."""
+    jerk_deg_s3: Positive | None = None
+    """Largest jerk [deg/s^3]; not bounded if not given."""
 
 
 Legs = Annotated[tuple[Travel, ...], msgspec.Meta(min_length=6, max_length=6)]

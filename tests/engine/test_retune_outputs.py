@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from same_bits import assert_same_bits
 from test_limiter_retune import assert_kept, assert_kept_from, bounds_strategy, input_strategy, wider
-from test_platforms import DT, PRESETS, WORDS, cues_of, profile_for
+from test_platforms import DT, PERIOD, PRESETS, WORDS, cues_of, profile_for
 
 import motioncue
 from motioncue.core.channels import ACTUATION_DTYPE, MOTION_DTYPE
@@ -168,6 +168,24 @@ def test_a_range_below_the_present_position_is_approached_along_the_fade(probe):
     expected = 0.08 - 0.05 * s**3 * (10 - 15 * s + 6 * s**2)
     np.testing.assert_allclose(sent, expected, rtol=0, atol=1e-6)
     assert sent[-1] == 0.03
+
+
+def test_a_lower_speed_takes_hold_along_the_fade_and_not_at_once(probe):
+    """The bound falls along the fade's quintic, whose largest slope is 1.875 of the change per fade."""
+    profile = profile_for("posts-4", f"supervisor.fade_s={FADE_S}", "platform.post.speed_m_s=0.25")
+    stepper = motioncue.bind(profile)
+    poses = np.zeros((500, 6))
+    grown = np.minimum(np.arange(500) * DT / 0.2, 1.0)  # from rest to 0.24 m/s in 0.2 s
+    poses[:, 2] = -0.09 + DT * np.cumsum(0.24 * grown)
+    step(probe, stepper, np.tile(poses[:1], (1000, 1)))
+    sent = [step(probe, stepper, poses[:80])]
+    stepper.retune("platform.post.speed_m_s=0.1")
+    sent.append(step(probe, stepper, poses[80:]))
+    speeds = np.diff(np.concatenate(sent)["actuators"][:, 0]) / DT
+    assert speeds[78] == pytest.approx(0.24, rel=1e-6)
+    falling = speeds[78 : 78 + QUIET + round(FADE_S / DT)]
+    assert falling[-1] == pytest.approx(0.1, rel=0.02)
+    assert -np.diff(falling).min() / DT <= 1.1 * 1.875 * (0.25 - 0.1) / FADE_S
 
 
 @pytest.mark.parametrize("parked", [False, True])
@@ -346,6 +364,22 @@ def test_a_run_with_changes_in_every_state_keeps_the_bounds_and_ends_parked(pres
     assert pipeline.stats()["retunes"] == len(bounds) - 1
     place = [each.low for each in bounds[-1]] if profile.platform.park == "down" else built.neutral
     np.testing.assert_array_equal(sent[-1], place)
+
+
+@pytest.mark.parametrize("ticks", range(2, 8))
+def test_a_run_that_stops_as_settings_change_ends_where_the_new_ones_park_it(ticks):
+    """The platform rests when both are asked for; it may not count as parked before it has gone to the new place."""
+    profile = profile_for("posts-4", "platform.rise_s=1", "supervisor.leave_s=20")
+    pipeline = Pipeline(profile, FakeClock(10**9), trace=30_000)
+    pipeline.emitter.run(until_ns=1_300_000_000)
+    pipeline.retune("platform.park=neutral")
+    pipeline.emitter.run(until_ns=1_300_000_000 + ticks * PERIOD)
+    pipeline.emitter.stop()
+    pipeline.emitter.run(until_ns=60_000_000_000)
+    sent = pipeline.emitter.trace["actuators"][:, :4]
+    assert sent[0, 0] < -0.05
+    assert pipeline.emitter.state == "OFFLINE"
+    np.testing.assert_array_equal(sent[-1], np.zeros(4))
 
 
 def test_a_relay_and_a_stepper_take_changes_of_an_output():

@@ -1,6 +1,6 @@
 """The kernels' C interface as an outside extension sees it; the tests build it in a folder of their own."""
 
-from libc.math cimport NAN
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
@@ -219,15 +219,26 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
         double high
         double speed
         double acceleration
+        double jerk
     ctypedef struct Held "mc_ActuatorMotion":
         double position
         double speed
         double target
+        double acceleration
+    ctypedef struct JerkStop "mc_JerkStop":
+        double ramp
+        double hold
+        double release
+    const JerkStop AT_REST "mc_at_rest"
+    bint limit_jerks "mc_limit_jerks"(
+        const Bounds* bounds, Held* held, JerkStop* stop, int n, double* wanted, int64_t* acted
+    )
     bint keep "mc_limit_actuators"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
 
 
 def kept(const double[:, ::1] bounds not None, const double[::1] start not None, double[:, ::1] targets not None):
-    """Keep actuators that rest at `start` within `bounds` (low, high, speed, acceleration), one row of targets a tick.
+    """Keep actuators that rest at `start` within `bounds` (low, high, speed, acceleration, and perhaps jerk), one row of
+    targets a tick.
 
     Fills `targets` with the positions; returns in which ticks they had to be changed, and how often each held back.
     """
@@ -235,12 +246,18 @@ def kept(const double[:, ::1] bounds not None, const double[::1] start not None,
     cdef Held held[ACTUATORS]
     cdef int64_t acted[ACTUATORS]
     cdef int n = <int>start.shape[0]
-    assert n <= ACTUATORS and bounds.shape[0] == n and bounds.shape[1] == 4 and targets.shape[1] == n
+    assert n <= ACTUATORS and bounds.shape[0] == n and bounds.shape[1] in (4, 5) and targets.shape[1] == n
     for i in range(n):
-        b[i] = Bounds(bounds[i, 0], bounds[i, 1], bounds[i, 2], bounds[i, 3])
-        held[i] = Held(start[i], 0.0, start[i])
+        b[i] = Bounds(
+            bounds[i, 0], bounds[i, 1], bounds[i, 2], bounds[i, 3], bounds[i, 4] if bounds.shape[1] == 5 else INFINITY
+        )
+        held[i] = Held(start[i], 0.0, start[i], 0.0)
         acted[i] = 0
-    changed = [keep(b, held, n, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
+    cdef JerkStop stop = AT_REST
+    if bounds.shape[1] == 5:
+        changed = [limit_jerks(b, held, &stop, n, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
+    else:
+        changed = [keep(b, held, n, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
     return changed, [acted[i] for i in range(n)]
 
 

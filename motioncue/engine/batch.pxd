@@ -25,11 +25,11 @@ ctypedef struct Row:        # one stage of all rigs
     int64_t block_count
 
 
-cdef void* room(list owned, size_t size) except NULL
-cdef void store(int lanes, double* block, int count, int64_t lane, const double* values) noexcept nogil
+cdef void* aligned_zeros(list owned, size_t size) except NULL
+cdef void scatter(int lanes, double* block, int count, int64_t lane, const double* values) noexcept nogil
 cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, list owned) except -1
 cdef void row_step(Row* row, double* rows, int stride) noexcept nogil
-cdef void row_settle(Row* row, int64_t rig) noexcept nogil
+cdef void load_row_lane(Row* row, int64_t rig) noexcept nogil
 cdef bint row_calm(const Row* row, int64_t rig) noexcept nogil
 
 

@@ -23,14 +23,14 @@ cdef enum:
     MOST = 512                                          # doubles of a stage at most
 
 
-cdef void* room(list owned, size_t size) except NULL:
+cdef void* aligned_zeros(list owned, size_t size) except NULL:
     """Return aligned, zeroed memory of this size, which lives as long as `owned`."""
     cdef unsigned char[::1] memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
     owned.append(memory)
     return &memory[0] + -<uintptr_t>&memory[0] % ALIGNMENT
 
 
-cdef void store(int lanes, double* block, int count, int64_t lane, const double* values) noexcept nogil:
+cdef void scatter(int lanes, double* block, int count, int64_t lane, const double* values) noexcept nogil:
     """Copy a rig's doubles into its lane of a block."""
     cdef int k
     for k in range(count):
@@ -54,7 +54,7 @@ cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, 
     cdef double values[MOST]
     row.rigs = rigs
     row.parked = parked
-    row.blocks = <Block*>room(owned, n * sizeof(Block))
+    row.blocks = <Block*>aligned_zeros(owned, n * sizeof(Block))
     row.block_count = 0
     while first < n:
         if rigs[first].step == NULL:
@@ -70,34 +70,34 @@ cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, 
             continue
         size = block.count * rigs[first].coeffs_count * sizeof(double)
         states = block.count * rigs[first].state_count
-        block.states = <double*>room(owned, states * sizeof(double))
-        block.next_states = <double*>room(owned, states * sizeof(double))
-        block.coeffs = <double*>room(owned, size)
+        block.states = <double*>aligned_zeros(owned, states * sizeof(double))
+        block.next_states = <double*>aligned_zeros(owned, states * sizeof(double))
+        block.coeffs = <double*>aligned_zeros(owned, size)
         for i in range(block.count):
             block.ticks[i] = rigs[first + i].ticks
             rigs[first + i].lay(rigs[first + i].coeffs, values)
-            store(block.count, block.coeffs, rigs[first].coeffs_count, i, values)
+            scatter(block.count, block.coeffs, rigs[first].coeffs_count, i, values)
         if before != NULL and rigs[before.first].coeffs_count == rigs[first].coeffs_count and (
             before.count == block.count and memcmp(before.coeffs, block.coeffs, size) == 0
         ):
             block.coeffs = before.coeffs
         before = block
         for i in range(block.count):
-            settle(row, block, i)
+            load_lane(row, block, i)
         first += block.count
     return 0
 
 
-cdef void settle(Row* row, Block* block, int64_t lane) noexcept nogil:
+cdef void load_lane(Row* row, Block* block, int64_t lane) noexcept nogil:
     """Put a rig's state into its lane, unless a bound acts."""
     cdef const Beside* rig = &row.rigs[block.first + lane]
     cdef double values[MOST]
     if rig.pack(rig.state, rig.coeffs, values):
-        store(block.count, block.states, rig.state_count, lane, values)
+        scatter(block.count, block.states, rig.state_count, lane, values)
         block.calm |= <int64_t>1 << lane
 
 
-cdef void unsettle(Row* row, Block* block, int64_t lane) noexcept nogil:
+cdef void store_lane(Row* row, Block* block, int64_t lane) noexcept nogil:
     """Take a rig's state of the tick before back from its lane."""
     cdef const Beside* rig = &row.rigs[block.first + lane]
     cdef double values[MOST]
@@ -110,7 +110,7 @@ cdef void unsettle(Row* row, Block* block, int64_t lane) noexcept nogil:
     block.calm &= ~(<int64_t>1 << lane)
 
 
-cdef void row_settle(Row* row, int64_t rig) noexcept nogil:
+cdef void load_row_lane(Row* row, int64_t rig) noexcept nogil:
     """Continue from a rig's own state, which has been changed from outside."""
     cdef Block* block
     cdef int64_t i
@@ -118,7 +118,7 @@ cdef void row_settle(Row* row, int64_t rig) noexcept nogil:
         block = &row.blocks[i]
         if block.count > 1 and block.first <= rig < block.first + block.count:
             block.calm &= ~(<int64_t>1 << rig - block.first)
-            settle(row, block, rig - block.first)
+            load_lane(row, block, rig - block.first)
 
 
 cdef void step_alone(const Row* row, int64_t rig, double* rows) noexcept nogil:
@@ -147,9 +147,9 @@ cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
             if done >> i & 1 and not row.parked[block.first + i]:
                 mc_count(block.ticks[i], 1)
                 continue
-            unsettle(row, block, i)
+            store_lane(row, block, i)
             step_alone(row, block.first + i, here + i * stride)
-            settle(row, block, i)
+            load_lane(row, block, i)
 
 
 cdef bint row_calm(const Row* row, int64_t rig) noexcept nogil:
@@ -172,7 +172,7 @@ cdef extern from "motioncue/core/records.h" nogil:
 cdef void place(const Group* group, double* blocks, int count, int64_t rig, const void* values) noexcept nogil:
     """Copy a rig's doubles into its lane; `rig` counts from the group's first."""
     cdef int lanes = group.lanes.lanes
-    store(lanes, blocks + rig // lanes * lanes * count, count, rig % lanes, <const double*>values)
+    scatter(lanes, blocks + rig // lanes * lanes * count, count, rig % lanes, <const double*>values)
 
 
 cdef class Batch:
@@ -213,17 +213,17 @@ cdef class Batch:
         self.owned = []
         self.parked = np.zeros(len(algorithms), dtype=np.bool_)
         self.motion_array = self.cue_array = self       # a sentinel that no caller passes, so the first step binds
-        self.calls = <Calls*>room(self.owned, len(algorithms) * sizeof(Calls))
-        self.groups = <Group*>room(self.owned, len(algorithms) * sizeof(Group))
+        self.calls = <Calls*>aligned_zeros(self.owned, len(algorithms) * sizeof(Calls))
+        self.groups = <Group*>aligned_zeros(self.owned, len(algorithms) * sizeof(Group))
         self.group_count = 0
         self.limits = NULL
         if any([(<CueLimits>kept).set.count for kept in limits]):
-            self.limits = <LimitSet**>room(self.owned, len(limits) * sizeof(LimitSet*))
+            self.limits = <LimitSet**>aligned_zeros(self.owned, len(limits) * sizeof(LimitSet*))
             for i in range(len(limits)):
                 self.limits[i] = &(<CueLimits>limits[i]).set
         self.chains = NULL
         if chains:
-            self.chains = <Chain**>room(self.owned, len(chains) * sizeof(Chain*))
+            self.chains = <Chain**>aligned_zeros(self.owned, len(chains) * sizeof(Chain*))
             for i in range(len(chains)):
                 self.chains[i] = &(<OutputChain>chains[i]).chain
         for i, algorithm in enumerate(algorithms):
@@ -246,8 +246,8 @@ cdef class Batch:
         cdef int64_t places = (group.count + lanes - 1) // lanes * lanes
         cdef int64_t i
         cdef const Calls* calls
-        group.coeffs = <double*>room(self.owned, places * group.lanes.coeffs_count * sizeof(double))
-        group.states = <double*>room(self.owned, places * group.lanes.state_count * sizeof(double))
+        group.coeffs = <double*>aligned_zeros(self.owned, places * group.lanes.coeffs_count * sizeof(double))
+        group.states = <double*>aligned_zeros(self.owned, places * group.lanes.state_count * sizeof(double))
         for i in range(places):
             calls = &self.calls[group.first + min(i, group.count - 1)]
             place(group, group.coeffs, group.lanes.coeffs_count, i, calls.coeffs)
@@ -263,12 +263,12 @@ cdef class Batch:
         cdef unsigned char[::1] parked = self.parked.view(np.uint8)
         self.owned.append(parked)       # keeps the array from being resized
         if self.limits != NULL:
-            rigs = <Beside*>room(self.owned, len(limits) * sizeof(Beside))
+            rigs = <Beside*>aligned_zeros(self.owned, len(limits) * sizeof(Beside))
             for i, kept in enumerate(limits):
                 rigs[i] = kept.beside()
             row_of(&self.limiting, rigs, &parked[0], len(limits), self.owned)
         for k in range(max([len(chain.stages) for chain in chains], default=0)):
-            rigs = <Beside*>room(self.owned, len(chains) * sizeof(Beside))
+            rigs = <Beside*>aligned_zeros(self.owned, len(chains) * sizeof(Beside))
             for i, chain in enumerate(chains):
                 if k < len(chain.stages):
                     stage = chain.stages[k]
@@ -313,9 +313,9 @@ cdef class Batch:
                 group = &self.groups[k]
                 if group.lanes.lanes and group.first <= i < group.first + group.count:
                     place(group, group.states, group.lanes.state_count, i - group.first, self.calls[i].state)
-            row_settle(&self.limiting, i)
+            load_row_lane(&self.limiting, i)
             for k in range(<int>STAGES):
-                row_settle(&self.stages[k], i)
+                load_row_lane(&self.stages[k], i)
 
     cdef void tick(self, const Motion* motion, Cue* cue) noexcept nogil:
         cdef const Group* group

@@ -13,4 +13,6 @@ cdef class Outputs:
     cdef int _outputs           # number of outputs whose actuations there are
     cdef int64_t _period        # [ns]
     cdef list _owned            # owns the memory behind the pointers
-    cdef void encode(self, CueingState* c, const Cue* cue, bint parked, int state, bint waiting, int64_t index) noexcept nogil
+    cdef void encode(
+        self, CueingState* c, const Cue* cue, bint parked, int state, bint waiting, int64_t index
+    ) noexcept nogil

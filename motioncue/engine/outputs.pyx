@@ -68,7 +68,9 @@ cdef class Outputs:
         self._owned.append((table, packet, seal_with))
         self._sinks.other_count += 1
 
-    cdef void encode(self, CueingState* c, const Cue* cue, bint parked, int state, bint waiting, int64_t index) noexcept nogil:
+    cdef void encode(
+        self, CueingState* c, const Cue* cue, bint parked, int state, bint waiting, int64_t index
+    ) noexcept nogil:
         """Fill every output's actuation from the cue, and the packets of tick `index` from the actuations."""
         cdef int reported[OUTPUTS]
         cdef int i

@@ -42,7 +42,7 @@ cdef void retune_begin(CueingState* c) noexcept nogil:
 
 
 cdef void crossfade(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Fade from one algorithm to another, stepping both: in the overlap, to see whether it differs; in a fade, to add its share to the cue."""
+    """Fade from one algorithm to another, stepping both; in the overlap only to see whether they differ."""
     cdef const Design* other = &c.next if c.overlap else &c.before
     cdef double* channels = <double*>cue
     cdef Cue second

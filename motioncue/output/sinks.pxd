@@ -98,16 +98,16 @@ cdef inline void send_others(Sinks* s, int64_t index, bint first) noexcept nogil
 
 
 cdef inline void encode_all(
-    Sinks* s, const Actuation* const* actuations, const int* said, int64_t index, int64_t deadline
+    Sinks* s, const Actuation* const* actuations, const int* reported, int64_t index, int64_t deadline
 ) noexcept nogil:
-    """Encode the packets of tick `index` from each output's actuation and the state that its packets say."""
+    """Encode the packets of tick `index` from each output's actuation and the state that its packets report."""
     cdef Sink* sink
     cdef Other* other
     cdef int i, output
     for i in range(s.count):
         sink = &s.rows[i]
         sink.size = outgoing(
-            &sink.encoding, <const double*>actuations[sink.output], deadline, said[sink.output], sink.packet
+            &sink.encoding, <const double*>actuations[sink.output], deadline, reported[sink.output], sink.packet
         )
     for i in range(s.other_count):
         other = &s.others[i]
@@ -115,7 +115,7 @@ cdef inline void encode_all(
             continue
         output = s.rows[other.sink].output
         other.size = outgoing(
-            &other.encoding, <const double*>actuations[output], deadline, said[output], other.packet
+            &other.encoding, <const double*>actuations[output], deadline, reported[output], other.packet
         )
 
 

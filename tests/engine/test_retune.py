@@ -274,6 +274,17 @@ def test_a_channel_left_unwritten_is_neutral(probe):
         assert [name for name in MOVERS if name != "surge" and sent[name].any()] == []
 
 
+def test_a_change_under_way_when_neutral_is_reached_is_done_there_and_keeps_no_other_waiting():
+    rig = LooseRig("limits=none", profile="ccd-dk").drive(2.0).operate("park").run(0.5 * FADE_S)
+    assert 0.0 < rig.emitter.newest()["weight"][0] < 1.0
+    for name in ("ccd-dk-classical", "ccd-dk"):
+        algorithm = cueing.design(motioncue.load_profile(name).cueing, 1 / DT)
+        rig.emitter.retune(Settings(algorithm, period_ns=3_000_030, hold_s=HOLD_S, fade_s=FADE_S))
+        rig.run(0.6 * FADE_S)  # less than the change itself takes, enough to be at neutral
+        assert rig.emitter.newest()["weight"][0] == 0.0
+    assert rig.emitter.counts()["retunes"] == 2
+
+
 @pytest.mark.parametrize("channel", ["roll", "yaw"])
 def test_an_angle_that_crosses_half_a_turn_during_the_fade_goes_on_and_is_sent_within_half_a_turn(probe, channel):
     motion = np.zeros(round(FADE_S / DT) + 10, motioncue.MOTION_DTYPE)

@@ -163,6 +163,18 @@ def test_the_solver_agrees_with_an_independent_one(rng):
             np.testing.assert_allclose(ours.solution, np.array(theirs.x)[:n], atol=1e-3)
 
 
+@pytest.mark.parametrize(("n", "m"), [(54, 200), (54, 900), (10, 60)])
+def test_a_solution_takes_no_more_than_its_work(n, m, rng):
+    square = rng.normal(size=(n, n))
+    ours = solver.Solver(square @ square.T + np.eye(n), rng.normal(size=(m, n)), np.full(m, 1e-6), 1000)
+    ours.pose(10.0 * rng.normal(size=n), np.full(n + m, -0.1), np.full(n + m, 0.1))
+    added = solver.WORK / (n * (n + m - 0.5 * n))
+    found = ours.solve()
+    assert ours.iterations <= 2.0 * added  # at least every other step adds one, from none
+    assert found == (n == 10)
+    assert found or ours.iterations > 0.5 * added
+
+
 BOUNDS = {"small": (0.15, 0.5, 6.0, 12.0), "large": (0.7, 1.5, 10.0, 25.0)}
 VALUES = st.tuples(*(st.floats(-size, size) for size in (60, 60, 60, 3, 1.5, 3, 20, 20, 20)))
 

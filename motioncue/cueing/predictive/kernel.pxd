@@ -31,8 +31,8 @@ ctypedef struct Group:              # channels that are planned together
     int rows                    # constraints beside the bounds of the unknowns
     int first                   # place of the first constraint in the state's list
     int phase                   # tick of the period in which it is planned
-    const double* gradient      # unknowns x known
-    const double* drift         # rows x known
+    const double* gradient      # known x unknowns
+    const double* drift         # known x rows
     const double* low
     const double* high
     const int* bound            # by row: the actuator that it bounds; -1 if none

@@ -232,6 +232,16 @@ cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, 
                 more[k] = more[k - 1]
 
 
+cdef void add_up(const double* columns, const double* known, int size, int rows, double* out) noexcept nogil:
+    """Fill in a matrix times what is known: column after column, because sums of many rows go on side by side."""
+    cdef int i, j
+    for i in range(rows):
+        out[i] = 0.0
+    for j in range(size):
+        for i in range(rows):
+            out[i] += columns[j * rows + i] * known[j]
+
+
 cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
     """Fill in the linear cost, the bounds and the states of the constraints of a group's program."""
     cdef const Group* g = &c.group[number]
@@ -240,7 +250,8 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     cdef double* foreseen
     cdef Excess more[KNOTS]
     cdef Excess* at
-    cdef double sum, shift, own, low, high
+    cdef double shifts[ROWS]
+    cdef double shift, own, low, high
     cdef int moved = 3 * g.channels
     cdef int size = moved + (1 + NODES) * g.senses
     cdef int i, j, row, sense
@@ -256,11 +267,9 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         for j in range(AHEAD):
             if s.known[j]:
                 foreseen[j + 1] = s.ahead[j][sense]
+    add_up(g.gradient, known, size, g.unknowns, q.problem.f)
+    add_up(g.drift, known, moved, g.rows, shifts)
     for i in range(g.unknowns):
-        sum = 0.0
-        for j in range(size):
-            sum += g.gradient[i * size + j] * known[j]
-        q.problem.f[i] = sum
         q.problem.sense[i] = s.active[g.first + i]
         high = 1.0 - passed(s.since + c.dt * c.period * c.ends[i // g.channels], NARROWING)
         high = narrower(1.0, s.former.scale[g.channel[i % g.channels]] / g.scale[i], high)
@@ -272,9 +281,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         bend(c, number, s, more)
     for i in range(g.rows):
         row = g.unknowns + i
-        shift = 0.0
-        for j in range(moved):
-            shift += g.drift[i * size + j] * known[j]
+        shift = shifts[i]
         if g.bound[i] >= 0 and g.bound[i] < c.geared:
             at = &more[g.block[i]]
             shift += g.per_place[i] * at.place[g.bound[i]]
@@ -289,6 +296,22 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
             q.problem.blower[row] += (own if own < 0.0 else 0.0) - s.hurry
             q.problem.bupper[row] += (own if own > 0.0 else 0.0) + s.hurry
         q.problem.sense[row] = SOFT | s.active[g.first + row]
+
+
+cdef void trim(const Group* g, PredictiveState* s) noexcept nogil:
+    """Forget active constraints, those of the last blocks first, until the solver can start from the rest in time."""
+    cdef int block = g.knots
+    cdef int active = 0
+    cdef int i, of_row
+    for i in range(g.unknowns + g.rows):
+        active += (s.active[g.first + i] & ACTIVE) != 0
+    while active > g.quadratic.most_active:
+        block -= 1
+        for i in range(g.unknowns + g.rows):
+            of_row = i // g.channels if i < g.unknowns else g.block[i - g.unknowns]
+            if of_row == block and s.active[g.first + i] & ACTIVE:
+                s.active[g.first + i] = 0
+                active -= 1
 
 
 cdef bint take_plan(const Group* g, PredictiveState* s) noexcept nogil:
@@ -415,12 +438,13 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
 cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
     """Plan a group, and steer it to the accelerations that it has when it is planned next.
 
-    If there is no solution within the solver's steps, the newest plan is followed; after some such failures, the
+    If there is no solution within the solver's work, the newest plan is followed; after some such failures, the
     safe stop: the platform goes back to neutral.
     """
     cdef const Group* g = &c.group[number]
     cdef double target[AXES]
     cdef int i, channel
+    trim(g, s)
     pose_program(c, number, s, car)
     s.counts.plans += 1
     if solved(g.quadratic) and take_plan(g, s):
@@ -430,8 +454,8 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
         s.counts.failed += 1
         for i in range(g.unknowns + g.rows):    # the next program goes on from where this one was left
             s.active[g.first + i] = g.quadratic.workspace.sense[i] & (ACTIVE | LOWER)
-    if g.quadratic.result.iter > s.counts.most_steps:
-        s.counts.most_steps = g.quadratic.result.iter
+    if g.quadratic.steps > s.counts.most_steps:
+        s.counts.most_steps = g.quadratic.steps
     if s.age[number] > c.patience:
         s.counts.stopped += 1
     for i in range(g.channels):
@@ -598,7 +622,7 @@ cdef int fill_group(Group* g, list kept, channels, senses, program, int first, S
         g.sense[i] = senses[i]
     g.unknowns, g.rows, g.first = len(program.hessian), len(program.rows), first
     g.knots = g.unknowns // g.channels
-    g.gradient, g.drift = hold(kept, program.gradient), hold(kept, program.drift)
+    g.gradient, g.drift = hold(kept, program.gradient.T), hold(kept, program.drift.T)
     g.low, g.high = hold(kept, program.low), hold(kept, program.high)
     g.per_place, g.per_speed = hold(kept, program.per_place), hold(kept, program.per_speed)
     g.per_push = hold(kept, program.per_push)
@@ -623,7 +647,7 @@ cdef class Predictive(Algorithm):
     -----
     The groups are planned in different ticks of the period, so that no tick has more than its share.  The result of a
     program depends on the present state and motion alone: its working set is part of the state.
-    Real time: a step does not allocate, needs no GIL and cannot fail; what it takes at most is bounded by `iterations`.
+    Real time: a step does not allocate, needs no GIL and cannot fail; a plan takes a bounded number of multiplications.
 
     Units: `tilt` [rad/s].
     """

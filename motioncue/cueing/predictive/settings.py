@@ -131,6 +131,7 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
     yaw_decay_s: Seconds = 1.0
     """The same of its yaw rate [s]."""
     iterations: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 200
-    """Most steps of the solver for a plan; one that needs more fails, and the tick follows the plan before."""
+    """Most steps of the solver for a plan; one that needs more, or too much work, fails, and the tick follows the plan
+    before."""
     weights: Weights = Weights()
     tilt: Tilt = Tilt()

@@ -34,6 +34,7 @@ cdef extern from "motioncue/cueing/predictive/daqp/include/api.h" nogil:
 
     ctypedef struct DAQPWorkspace:
         int* sense      # states of the constraints, also after a failure
+        int n_active
         DAQPSettings* settings
 
 
@@ -42,6 +43,9 @@ ctypedef struct Quadratic:          # a program as the solver takes it
     DAQPSettings settings
     DAQPWorkspace workspace
     DAQPResult result
+    int iterations      # most steps for a solution
+    int steps           # that the last one took
+    int most_active     # constraints to start from at most, so that half of the work is left for steps
 
 
 cdef class Solver:

@@ -10,6 +10,7 @@ cdef extern from "motioncue/cueing/predictive/daqp/include/utils.h" nogil:
         UPDATE_BOUNDS "DAQP_UPDATE_d"
         UPDATE_STATES "DAQP_UPDATE_sense"
         NO_REDUCTION "DAQP_EQ_REDUCTION_OFF"
+        UNFINISHED "DAQP_EXIT_ITERLIMIT"
 
     int daqp_update_ldp(int, DAQPWorkspace*, DAQPProblem*)
 
@@ -21,18 +22,63 @@ cdef extern from "motioncue/cueing/predictive/daqp/include/api.h" nogil:
     void free_daqp_ldp(DAQPWorkspace*)
     void free_daqp_workspace(DAQPWorkspace*)
 
-__all__ = ["Solver"]
+__all__ = ["WORK", "Solver"]
+
+
+cdef double MOST_WORK = 240e3   # multiplications for a solution, start and all steps together
+WORK = MOST_WORK
+
+cdef enum:
+    FEWEST = 3                  # steps at a time: the solver drops a constraint that depends on others if it stops there
+    MOST = 16                   # more than after which it puts a cycle right
+
+
+cdef double starting(double n, double active) noexcept nogil:
+    """Return the multiplications that the first factorization of so many active constraints takes."""
+    return active * active * (0.5 * n + active / 6.0)
+
+
+cdef double adding(const DAQPProblem* p, double active) noexcept nogil:
+    """Return the multiplications of a step that adds a constraint: all rows are looked at, one is factorized."""
+    return p.n * (p.m - 0.5 * p.n + 2.0 * active) + active * active
+
+
+cdef double removing(double active) noexcept nogil:
+    """Return the multiplications of a step that removes a constraint at most."""
+    return 2.0 * active * active
 
 
 cdef bint solved(Quadratic* q) noexcept nogil:
-    """Solve for the present linear cost, bounds and states of constraints; say whether a solution was found.
+    """Solve for the present linear cost, bounds and states of constraints; say whether a solution was found in time.
 
-    The result depends on these and on nothing else: not on what was solved before.
+    The result depends on these and on nothing else: not on what was solved before, and not on a clock.
     """
+    cdef double left = MOST_WORK
+    cdef double active, fit
+    cdef int steps, more
+    q.steps = 0
     if daqp_update_ldp(UPDATE_LINEAR + UPDATE_BOUNDS + UPDATE_STATES, &q.workspace, &q.problem) < 0:
         return False
-    daqp_solve(&q.result, &q.workspace)
-    return q.result.exitflag > 0
+    left -= starting(q.problem.n, q.workspace.n_active)
+    while True:
+        active = q.workspace.n_active
+        fit = left / adding(&q.problem, active + MOST)     # if each step adds one
+        steps = q.iterations - q.steps
+        if steps > MOST:
+            steps = MOST
+        if fit < steps:
+            steps = <int>fit
+        if steps < FEWEST and (q.steps or steps < 1):
+            return False
+        q.settings.iter_limit = steps + 1
+        daqp_solve(&q.result, &q.workspace)
+        if q.result.exitflag != UNFINISHED:
+            q.steps += q.result.iter
+            return q.result.exitflag > 0
+        q.steps += steps
+        more = q.workspace.n_active - <int>active
+        active = active if more < 0 else q.workspace.n_active
+        left -= 0.5 * ((steps + more) * adding(&q.problem, active) + (steps - more) * removing(active))
 
 
 cdef class Solver:
@@ -59,7 +105,7 @@ cdef class Solver:
         self.states = np.zeros(size, np.int32)
         self.states[self.count:] = SOFT
         daqp_default_settings(&q.settings)
-        q.settings.iter_limit = iterations
+        q.iterations = iterations - 1   # as the solver counts: the step that finds nothing to do is one
         q.settings.eq_reduction = NO_REDUCTION
         q.settings.w_soft = 0.0
         q.workspace.settings = &q.settings
@@ -70,6 +116,8 @@ cdef class Solver:
         if setup_daqp(&q.problem, &q.workspace, NULL) < 0:
             raise ValueError("hessian: found a matrix that the solver refuses, allowed is a positive definite one")
         self.ready = True
+        while q.most_active < size and starting(self.count, q.most_active + 1) <= 0.5 * MOST_WORK:
+            q.most_active += 1
         # The weights of single constraints count in the units of the rows, the one in the settings does not.
         weights = np.ones(size)
         weights[self.count:] = softness
@@ -102,4 +150,4 @@ cdef class Solver:
     @property
     def iterations(self):
         """Steps that the last solution took."""
-        return self.quadratic.result.iter
+        return self.quadratic.steps

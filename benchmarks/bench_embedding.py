@@ -131,7 +131,7 @@ def test_step_through_the_table_against_c(versus, rig, loops):
     )
 
 
-def test_what_only_instructions_are_counted_of(rig, loops, counted, tmp_path):
+def test_a_hexapod_through_the_table_and_limits_by_themselves(rig, loops, counted, tmp_path):
     """A hexapod through motioncue.h; the limits by themselves while none acts, and while all do."""
     path = tmp_path / "hexapod.toml"
     path.write_text(profile_text(PROFILE) + '\n[platform]\npreset = "hexapod-simona"\n', encoding="utf-8")

@@ -223,16 +223,11 @@ cdef inline void widen(Easing* e) noexcept nogil:
 
 
 cdef inline void keep_within(Limit* l) noexcept nogil:
-    """Change the state no more than its bounds require: the value first, then the rate to what can be braked."""
+    """Bring the state within its bounds, at rest if it cannot be braked within them."""
     cdef LimiterState* s = &l.state
-    cdef int i
     s.x = max(-l.plan.value, min(l.plan.value, s.x))
-    for i in range(8):
-        if viable(l, s):
-            return
-        s.v *= 0.5
-        s.a = 0.0
-    s.v = 0.0
+    if not viable(l, s):
+        s.v = s.a = 0.0
 
 
 cdef inline bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint another, double pace) noexcept nogil:

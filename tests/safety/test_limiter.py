@@ -396,3 +396,20 @@ def test_the_way_to_a_stop_is_that_of_the_braking_itself(probe, v, a):
         x += speed * dt
         highest = max(highest, x)
     assert probe.stops_above(0.3, v, a, limit, jerk) == pytest.approx(highest, abs=1e-3)
+
+
+@pytest.mark.parametrize("before", [5.0, 0.02])  # limited, and passing so long that all channels go together
+def test_after_a_reset_every_channel_is_at_rest_at_neutral(before):
+    profile = motioncue.load_profile("ccd-dk", "limits.surge={ value_m_s2 = 0.5, rate_m_s3 = 5.0 }")
+    stepper, anew = motioncue.bind(profile), motioncue.bind(profile)
+    stepper.motion["surge"] = stepper.motion["pitch_rate"] = before
+    for _ in range(100):
+        stepper.step()
+    stepper.reset()
+    stepper.motion[:] = anew.motion[:] = 0
+    for size in [0.0] * 20 + [3.0] * 200:
+        for one in (stepper, anew):
+            one.motion["surge"] = one.motion["pitch"] = size
+            assert one.step()
+        assert stepper.cue.tobytes() == anew.cue.tobytes()
+        assert size or not any(stepper.cue[name][0] for name in MOVERS)

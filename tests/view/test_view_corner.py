@@ -13,7 +13,7 @@ from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError
 from motioncue.safety.supervisor import State
 from motioncue.view.playback import Recent
-from motioncue.view.scorer import Request, corner, judged
+from motioncue.view.scorer import Request, corner, scores_of
 
 pytest.importorskip("scipy")
 
@@ -81,10 +81,10 @@ def test_the_picture_has_the_rows_of_the_stretch():
 
 def test_settings_are_judged_beside_each_other_on_a_stretch():
     profiles = {"before": profile("cueing.surge.gain=0.2"), "now": profile()}
-    (said,) = judged(Request(3, profiles, braking(), (5.0, 9.0)), {})
+    (said,) = scores_of(Request(3, profiles, braking(), (5.0, 9.0)), {})
     assert (said["number"], said["done"], list(said["columns"])) == (3, True, ["before", "now"])
     msgspec.json.encode(said)
-    (said,) = judged(Request(4, profiles, braking(2.0, 0.5), (0.5, 1.5)), {})
+    (said,) = scores_of(Request(4, profiles, braking(2.0, 0.5), (0.5, 1.5)), {})
     assert "allowed are 3 to 3600 s" in said["columns"]["now"]["why"]
     with pytest.raises(ConfigError, match="nothing is felt"):
         corner(profile(), braking(force=0.0), 5.0, 9.0)

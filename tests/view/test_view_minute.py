@@ -1,4 +1,4 @@
-"""The last minute that was driven, and what settings are worth on it, judged in another process."""
+"""The last minute that was driven, and what settings are worth on it, scored in another process."""
 
 import math
 import os
@@ -19,7 +19,7 @@ import motioncue
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.safety.supervisor import State
 from motioncue.view.playback import LEAST_S, MINUTE_S, Minute, Recent
-from motioncue.view.scorer import DIED, SILENCE_S, SILENT, TOO_SHORT, Request, Scorer, _started, judged
+from motioncue.view.scorer import DIED, SILENCE_S, SILENT, TOO_SHORT, Request, Scorer, _started, scores_of
 
 PROFILE = "ccd-dk-classical"
 GAINS = [f"cueing.{axis}.gain=0.0" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")] + [
@@ -136,7 +136,7 @@ def total(by_sense, turns=1.0):
 
 
 def answers(profiles, motion, known=None, **more):
-    return list(judged(Request(7, profiles, motion), {} if known is None else known, **more))
+    return list(scores_of(Request(7, profiles, motion), {} if known is None else known, **more))
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +230,7 @@ def judge():
 
 
 def asked(judge):
-    """Have it judged at once."""
+    """Have it scored at once."""
     judge.ask()
     judge.look(time.monotonic())
     return judge.answer()
@@ -373,7 +373,7 @@ def test_who_has_nothing_to_do_may_be_silent(judge, monkeypatch):
 
 @pytest.mark.rt
 def test_the_process_says_a_word_before_each_step():
-    # Before each of two settings that are judged, and before each of their scores by two weightings.
+    # Before each of two settings that are scored, and before each of their scores by two weightings.
     pytest.importorskip("clarabel")
     told = []
     with _started() as process:

@@ -10,8 +10,7 @@ from motioncue.core.clock cimport Clock, Time
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.engine.retune cimport Cueing, CueingState, cueing_begin, cueing_limit, cueing_run, cueing_take
-from motioncue.frames.intake cimport Intake
-from motioncue.frames.state cimport IntakeState
+from motioncue.frames.intake cimport Intake, IntakeState
 from motioncue.output.actuation cimport chain_reset
 from motioncue.safety.limiter cimport limits_rest
 

@@ -11,8 +11,7 @@ from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion, Publication
 from motioncue.core.threads cimport SECOND_SIMULATOR, mc_add, mc_count, mc_exchange, mc_load, mc_store, mc_store_release
 from motioncue.engine.retune cimport Cueing, CueingState, Settings, cueing_actuate
-from motioncue.frames.intake cimport Intake, intake_begin, intake_take
-from motioncue.frames.state cimport IntakeState, refuse
+from motioncue.frames.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
 from motioncue.output.actuation cimport chain_says
 from motioncue.safety.supervisor cimport OFFLINE, RUNNING
 from motioncue.wire.checksum cimport Seal

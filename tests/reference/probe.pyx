@@ -15,10 +15,10 @@ from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vecto
 from motioncue.engine.retune cimport cueing_actuate
 from motioncue.engine.embed cimport Stepper, cueing_tick
 from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
-from motioncue.frames.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
-from motioncue.frames.stages cimport Stages, derive, derives_rates
+from motioncue.frames.plausibility cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
+from motioncue.frames.convert cimport Stages, derive, derives_rates
 from motioncue.frames.timeline cimport Timeline, timeline_frame, timeline_restart
-from motioncue.frames.watch cimport Watch, turned, watch_jump
+from motioncue.frames.plausibility cimport Watch, turned, watch_jump
 from motioncue.output.actuation cimport Stage, StageCalls
 from motioncue.safety.limiter cimport stop_above
 from motioncue.wire.codec cimport Table, decode, encode, encode_text

@@ -15,9 +15,8 @@ from typing import Literal
 
 import msgspec
 
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
 from motioncue.wire.motionsim import FORMS, GAUGES, MOTION, MOTION_2, framed, identify, is_certain
 from motioncue.wire.packet import NATIVE, Derivation, Message, Take
 

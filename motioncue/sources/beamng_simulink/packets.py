@@ -34,9 +34,8 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 from motioncue.errors import PacketError
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
 from motioncue.wire.messages import Echo
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take
 

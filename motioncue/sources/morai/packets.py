@@ -43,9 +43,8 @@ from typing import Any, Literal
 import msgspec
 
 from motioncue.errors import PacketError
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
 from motioncue.sources.morai.messages import (
     COMMANDS,
     EGO_VEHICLE_STATUS,

@@ -71,9 +71,8 @@ import msgspec
 import numpy as np
 
 from motioncue.errors import PacketError
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
 from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, NAN, SDKS, Bus, Sdk
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take, vector
 

@@ -134,7 +134,7 @@ cdef class Emitter:
         self._intake, self._clock = intake, clock
         self._cueing = Cueing(settings)
         self._cued = &self._cueing.state
-        self._input = &intake.intake.newest
+        self._input = &intake.intake.slot
         self._time = clock.calls
         self._period = settings.period_ns
         self.adopt()

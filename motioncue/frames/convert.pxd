@@ -124,7 +124,7 @@ cdef inline void to_world(const Stages* s, const Telemetry* said, Telemetry* out
 
 
 cdef inline void claims_to_world(const Stages* s, const Telemetry* said, Telemetry* out) noexcept nogil:
-    """Fill acceleration and rates of `out`, which has the attitude, with what is reported or has been derived so far."""
+    """Fill acceleration and rates of `out`, which has the attitude: as reported, or as derived so far."""
     cdef double down[3]
     cdef double derived[3]
     cdef double back[4]
@@ -258,7 +258,8 @@ cdef inline int attitude_to_body(
 
 
 cdef inline void claims_to_body(
-    const BodyFrame* frame, const double (*axes)[3], const double (*level)[3], const Telemetry* telemetry, Motion* motion
+    const BodyFrame* frame, const double (*axes)[3], const double (*level)[3], const Telemetry* telemetry,
+    Motion* motion
 ) noexcept nogil:
     """Fill the acceleration at the occupant's head and the rates."""
     cdef const double (*turning)[3]     # the axes that angular velocity and acceleration are projected on

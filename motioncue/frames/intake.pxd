@@ -12,7 +12,7 @@ from motioncue.core.records cimport Motion, Publication, PublicationSlot, Teleme
 from motioncue.frames.convert cimport BodyFrame, Stages
 from motioncue.frames.stamps cimport Stamps
 from motioncue.frames.timeline cimport Timeline, timeline_restart
-from motioncue.frames.plausibility cimport Seen, Watch, watch_restart
+from motioncue.frames.plausibility cimport Observation, Watch, watch_restart
 from motioncue.wire.cipher cimport MC_CIPHER_BYTES, mc_cipher
 from motioncue.wire.messages cimport Messages, Reply
 
@@ -79,42 +79,42 @@ ctypedef struct IntakeState:
     bint initialized
     int64_t began           # arrival of the session's first frame [ns]
     double frame_time       # sum of the frames' durations [s]
-    Telemetry nothing       # telemetry before any package has come: NaN where a source may have none
-    Telemetry said          # telemetry of the newest packages
-    Telemetry known         # telemetry before the newest package
-    Telemetry before        # telemetry of the frame before
+    Telemetry empty         # telemetry before any package has come: NaN where a source may have none
+    Telemetry newest        # telemetry of the newest packages
+    Telemetry backup        # telemetry before the newest package
+    Telemetry previous      # telemetry of the frame before
     Telemetry telemetry     # in world axes, with what is derived: input of the body stage
     double axes[3][3]       # the car's axes forward, right, down in the source's world axes
-    Seen seen               # what the watch compares of the newest frame
+    Observation observation # what the watch compares of the newest frame
     Motion motion
     Stamps stamps           # when was the frame before taken, by the simulator's own time?
     Stamps stamps_next      # the same of the newest frame, if it is accepted
     int fallen              # frames in a row whose stamps rise, but are older than the newest
     double fallen_stamp     # stamp of the last of those [s]
     int64_t fallen_since    # when the first of those came [ns]
-    double aside_stamp      # stamp of the frame that the watch has set aside [s]
+    double quarantined_stamp    # stamp of the frame that the watch has set aside [s]
     Timeline timeline       # when was a frame taken?
     Watch watch             # does it continue the drive?
     bint held               # a claim of the newest frame was not followed
     int64_t followed        # the time spent until the last frame whose claims were [ns]
     Publication publication
     bint alone              # the feeding thread reads `publication` itself, and nobody reads the slot
-    PublicationSlot newest  # from receiver to emitter
+    PublicationSlot slot    # from receiver to emitter
     Counters counters
     Events events
     Ring* ring              # recorder's ring for packages, frames and events; NULL if not recording
     int endpoint            # number of the newest package's endpoint, for the recording
 
 
-cdef inline void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
+cdef inline void log_event(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
     cdef Event event = Event(now, reason, detail, 0, 0, 0.0, 0.0)
     event_write(&s.events, &event)
     if s.ring != NULL:
         ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
 
 
-cdef inline void tell_measure(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
-    """Count an event; queue the first ten and then every thousandth, with the measured value and the limit."""
+cdef inline void log_measurement(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
+    """Log an event: count it, queue the first ten and then every thousandth, with the measured value and the limit."""
     cdef Event event = Event(s.motion.time, reason, why, 0, 0, value, limit)
     cdef int64_t n
     mc_count(&s.counters.events[reason], 1)
@@ -130,7 +130,7 @@ cdef inline void refuse(IntakeState* s, int reason, int64_t now, int64_t detail)
     mc_count(&s.counters.refused[reason], 1)
     cdef int64_t n = mc_load(&s.counters.refused[reason])
     if n <= 10 or n % 1000 == 0:
-        tell(s, now, reason, detail)
+        log_event(s, now, reason, detail)
 
 
 cdef inline void forget(IntakeState* s) noexcept nogil:
@@ -150,7 +150,7 @@ cdef inline void begin(IntakeState* s, int64_t now) noexcept nogil:
     """Begin a new session: what follows is another drive."""
     forget(s)
     mc_count(&s.counters.sessions, 1)
-    tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
+    log_event(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil

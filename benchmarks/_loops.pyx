@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from motioncue.core.interfaces cimport Algorithm, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Cue, Motion, Telemetry
-from motioncue.frames.body cimport BodyStage, to_body
+from motioncue.frames.convert cimport BodyStage, to_body
 from motioncue.frames.intake cimport Intake, intake_take
 from motioncue.output.actuation cimport OutputChain, actuate
 from motioncue.platforms.kinematics cimport Kinematics, forward, inverse

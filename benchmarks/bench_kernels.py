@@ -10,7 +10,7 @@ from motioncue import cueing, load_profile
 from motioncue.core import interfaces
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing.optimal.design import CANAL_S, OTOLITH_S, laws_of, limits_of
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage
 
 VECTORS = ("orientation", "velocity", "acceleration", "angular_velocity", "angular_acceleration")
 

@@ -10,7 +10,7 @@ from references import PythonStep, ScipyPipeline, empty_packets
 
 from motioncue import cueing, load_profile
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import STREAMS
 from motioncue.recording.recording import read_packages, sample_recording

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from motioncue.engine.assembly import actuate, cue, load_profile
     from motioncue.engine.embedding import Rigs, bind, relay
     from motioncue.engine.engine import Engine
-    from motioncue.frames.body import body_motion
+    from motioncue.frames.convert import body_motion
     from motioncue.profile.profile import Profile, platform
     from motioncue.recording.recording import read, read_pieces
     from motioncue.scoring.omct import omct
@@ -74,7 +74,7 @@ _LATER = {
     "_capi": "motioncue.engine.capi",  # the capsule for motioncue/motioncue.h
     "actuate": "motioncue.engine.assembly",
     "bind": "motioncue.engine.embedding",
-    "body_motion": "motioncue.frames.body",
+    "body_motion": "motioncue.frames.convert",
     "cue": "motioncue.engine.assembly",
     "load_profile": "motioncue.engine.assembly",
     "omct": "motioncue.scoring.omct",

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from motioncue.bridge.bridge import KINDS, Bridge
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.drive.car import states_at
-from motioncue.frames.body import body_motion
+from motioncue.frames.convert import body_motion
 from motioncue.recording.recording import read_motion, sample_recording
 
 Array: TypeAlias = npt.NDArray[np.float64]

@@ -12,8 +12,7 @@ from motioncue.core.records cimport Actuation, Cue, Motion, Publication
 from motioncue.core.threads cimport SECOND_SIMULATOR, mc_add, mc_count, mc_exchange, mc_load, mc_store, mc_store_release
 from motioncue.engine.retune cimport Cueing, CueingState, Settings
 from motioncue.engine.tick cimport cueing_actuate, cueing_follow, cueing_look, cueing_reset
-from motioncue.frames.intake cimport Intake, intake_begin, intake_take
-from motioncue.frames.state cimport IntakeState, refuse
+from motioncue.frames.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
 from motioncue.output.actuation cimport reported_state
 from motioncue.safety.supervisor cimport OFFLINE, RUNNING
 from motioncue.wire.checksum cimport Seal

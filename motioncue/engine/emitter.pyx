@@ -101,7 +101,7 @@ cdef class Emitter(Outputs):
         self._intake, self._clock = intake, clock
         self._cueing = Cueing(settings)
         self._cued = &self._cueing.state
-        self._input = &intake.intake.newest
+        self._input = &intake.intake.slot
         self._time = clock.calls
         self._period, self._outputs = settings.period_ns, settings.design.outputs
         self.adopt()

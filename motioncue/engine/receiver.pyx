@@ -7,11 +7,10 @@ from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
     NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER, TORN, mc_count, mc_load, mc_store,
 )
-from motioncue.frames.intake cimport Intake, intake_begin, intake_end, intake_take
+from motioncue.frames.intake cimport Intake, IntakeState, intake_begin, intake_end, intake_take, refuse, log_event
 from motioncue.frames.session cimport (
     FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
-from motioncue.frames.state cimport IntakeState, refuse, tell
 from motioncue.transports.memory cimport MC_GATHERED, MC_TORN, MC_WHOLE, Memory, mc_memory_number, mc_memory_take
 from motioncue.transports.sockets cimport (
     ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_SPEAKS, Server, allowed_hosts, mc_allowed,
@@ -167,7 +166,7 @@ cdef class StreamReceiver:
         elif done and not taken:
             if self._serving:
                 session_end(s, now)
-                tell(s.intake, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
+                log_event(s.intake, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
             self._serving = True
             self._spoken = False
             self._heard = now
@@ -336,7 +335,7 @@ cdef class DatagramReceiver:
             if now - self._heard < ALIVE_NS:
                 refuse(s, SECOND_SIMULATOR, now, size)
                 return
-            tell(s, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
+            log_event(s, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
             memcpy(self._driver, host, 16)
             intake_begin(s, now)
         self._heard = now

@@ -5,9 +5,151 @@ There is no transport here: the caller passes whole packages in and sends the re
 
 from libc.stdint cimport int64_t, uint8_t
 
-from motioncue.core.threads cimport Event
-from motioncue.frames.state cimport IntakeState
-from motioncue.wire.messages cimport Reply
+from motioncue.core.threads cimport (
+    RECORD_HAPPENING, SESSION_BEGAN, Event, Events, Ring, event_write, mc_count, mc_load, ring_write,
+)
+from motioncue.core.records cimport Motion, Publication, PublicationSlot, Telemetry
+from motioncue.frames.convert cimport BodyFrame, Stages
+from motioncue.frames.stamps cimport Stamps
+from motioncue.frames.timeline cimport Timeline, timeline_restart
+from motioncue.frames.plausibility cimport Observation, Watch, watch_restart
+from motioncue.wire.messages cimport Messages, Reply
+
+
+cdef enum:
+    REASON_COUNT = 64
+
+
+ctypedef struct Counters:
+    int64_t accepted
+    int64_t others          # packages without motion
+    int64_t repeats         # frames that repeat the state of the one before
+    int64_t sessions
+    int64_t replies
+    int64_t refused[REASON_COUNT]
+    int64_t events[REASON_COUNT]
+
+
+cdef extern from *:
+    """
+    #include "motioncue/core/threads.h"
+    typedef struct {
+        double acceleration, rate, frozen_s, slack_s, frame_jump_s, acceleration_step, rate_step;
+        double velocity_error, attitude_error, head[3], move_s;
+        int64_t number;
+    } Tuned;
+    MC_SLOT(Tuned, tuned)
+    """
+    ctypedef struct Tuned:      # settings that may change while packages come
+        double acceleration     # thresholds of the watch, explained there
+        double rate
+        double frozen_s
+        double slack_s
+        double frame_jump_s
+        double acceleration_step
+        double rate_step
+        double velocity_error
+        double attitude_error
+        double head[3]          # forward, right, down of the motion reference point [m]
+        double move_s           # how long the head takes to move there [s]
+        int64_t number          # of the settings, for recordings
+    ctypedef struct TunedSlot:  # passes them to the receiver
+        pass
+    void tuned_clear(TunedSlot* slot) nogil
+    void tuned_write(TunedSlot* slot, const Tuned* newest) nogil
+    bint tuned_read(TunedSlot* slot, Tuned* out) nogil
+
+
+ctypedef struct IntakeState:
+    Messages messages
+    mc_cipher cipher        # of every package, if used
+    uint8_t plain[MC_CIPHER_BYTES]  # the newest package deciphered
+    bint needs_axes         # no motion until a package has announced the car's axes
+    bint needs_part         # no motion without a recent package that completes it
+    int64_t part_time       # arrival of the newest of those [ns]; 0 before the first
+    BodyFrame frame         # as configured, with the car's axes as announced
+    BodyFrame fallback      # as configured
+    TunedSlot tuning        # from the thread that changes settings to the receiver
+    Tuned tuned             # settings in use, except that the head may still be moving
+    double head_before[3]   # head position before the move [m]
+    int64_t head_since      # start of the move [ns]
+    bint head_moves
+    Stages stages
+    bint initialized
+    int64_t began           # arrival of the session's first frame [ns]
+    double frame_time       # sum of the frames' durations [s]
+    Telemetry empty         # telemetry before any package has come: NaN where a source may have none
+    Telemetry newest        # telemetry of the newest packages
+    Telemetry backup        # telemetry before the newest package
+    Telemetry previous      # telemetry of the frame before
+    Telemetry telemetry     # in world axes, with what is derived: input of the body stage
+    double axes[3][3]       # the car's axes forward, right, down in the source's world axes
+    Observation observation # what the watch compares of the newest frame
+    Motion motion
+    Stamps stamps           # when was the frame before taken, by the simulator's own time?
+    Stamps stamps_next      # the same of the newest frame, if it is accepted
+    int fallen              # frames in a row whose stamps rise, but are older than the newest
+    double fallen_stamp     # stamp of the last of those [s]
+    int64_t fallen_since    # when the first of those came [ns]
+    double quarantined_stamp    # stamp of the frame that the watch has set aside [s]
+    Timeline timeline       # when was a frame taken?
+    Watch watch             # does it continue the drive?
+    bint held               # a claim of the newest frame was not followed
+    int64_t followed        # the time spent until the last frame whose claims were [ns]
+    Publication publication
+    bint alone              # the feeding thread reads `publication` itself, and nobody reads the slot
+    PublicationSlot slot    # from receiver to emitter
+    Counters counters
+    Events events
+    Ring* ring              # recorder's ring for packages, frames and events; NULL if not recording
+    int endpoint            # number of the newest package's endpoint, for the recording
+
+
+cdef inline void log_event(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
+    cdef Event event = Event(now, reason, detail, 0, 0, 0.0, 0.0)
+    event_write(&s.events, &event)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
+
+
+cdef inline void log_measurement(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
+    """Log an event: count it, queue the first ten and then every thousandth, with the measured value and the limit."""
+    cdef Event event = Event(s.motion.time, reason, why, 0, 0, value, limit)
+    cdef int64_t n
+    mc_count(&s.counters.events[reason], 1)
+    n = mc_load(&s.counters.events[reason])
+    if n <= 10 or n % 1000 == 0:
+        event_write(&s.events, &event)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_HAPPENING, event.time, &event, sizeof(Event))
+
+
+cdef inline void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
+    """Count `reason`; queue its first occurrences and then every thousandth."""
+    mc_count(&s.counters.refused[reason], 1)
+    cdef int64_t n = mc_load(&s.counters.refused[reason])
+    if n <= 10 or n % 1000 == 0:
+        log_event(s, now, reason, detail)
+
+
+cdef inline void forget(IntakeState* s) noexcept nogil:
+    """Forget the frames so far, so that nothing is compared with them."""
+    s.initialized = False
+    s.frame = s.fallback
+    s.frame_time = 0.0
+    s.part_time = 0
+    s.began = 0
+    timeline_restart(&s.timeline)
+    s.stages.running = False
+    s.fallen = 0
+    watch_restart(&s.watch)
+
+
+cdef inline void begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Begin a new session: what follows is another drive."""
+    forget(s)
+    mc_count(&s.counters.sessions, 1)
+    log_event(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil

@@ -6,9 +6,8 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from motioncue.core.threads import RecordRing
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.settings import Watch
-from motioncue.frames.stages import TelemetryStages
 from motioncue.wire.messages import Cipher, CompiledMessage, Heartbeat
 from motioncue.wire.source_description import Gather
 

@@ -5,8 +5,7 @@ There is no transport here: the caller feeds bytes, in pieces of any size, and s
 
 from libc.stdint cimport int64_t, uint8_t
 
-from motioncue.frames.intake cimport Intake
-from motioncue.frames.state cimport IntakeState
+from motioncue.frames.intake cimport Intake, IntakeState
 
 
 cdef enum:

@@ -7,10 +7,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove
 
 from motioncue.core.threads cimport BIG_ENDIAN, FRAMING, REPLY_LOST, STALLED, mc_count
-from motioncue.frames.body cimport BodyStage
-from motioncue.frames.intake cimport Intake, intake_begin, intake_end, intake_take
-from motioncue.frames.stages cimport TelemetryStages
-from motioncue.frames.state cimport IntakeState, refuse
+from motioncue.frames.convert cimport BodyStage, TelemetryStages
+from motioncue.frames.intake cimport Intake, IntakeState, intake_begin, intake_end, intake_take, refuse
 from motioncue.wire.messages cimport Reply, reply_write
 
 __all__ = ["Session"]

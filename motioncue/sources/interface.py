@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
 from motioncue.wire.messages import CompiledMessage
 from motioncue.wire.packet import Derivation, Packet
 

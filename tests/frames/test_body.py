@@ -11,7 +11,7 @@ from motioncue.core.channels import MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.core.threads import Reason
 from motioncue.drive.car import drive
 from motioncue.errors import ConfigError
-from motioncue.frames.body import BodyStage, body_motion
+from motioncue.frames.convert import BodyStage, body_motion
 from motioncue.frames.settings import UNWATCHED
 from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving import packets as ccd

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from same_bits import assert_same_bits
 
 from motioncue.core.threads import RecordRing
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage
 from motioncue.frames.session import Session
 from motioncue.recording.recorder import sorted_out
 from motioncue.recording.schema import Package

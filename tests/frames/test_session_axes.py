@@ -18,7 +18,7 @@ from helpers import (
 )
 from scipy.spatial.transform import Rotation
 
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.city_car_driving.packets import FRAME
 

@@ -10,10 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from motioncue.core.channels import GRAVITY, TELEMETRY_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
 from motioncue.frames.settings import UNWATCHED
-from motioncue.frames.stages import TelemetryStages
 from motioncue.wire.packet import Field, Message, Packet, vector
 
 NED = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}

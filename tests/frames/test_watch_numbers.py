@@ -167,3 +167,39 @@ def test_claims_are_followed_anew_after_a_frame_that_comes_100_ms_later_than_it_
     times = states["time"].copy()
     times[AT] += late_s
     assert watched(states, times=times)[1]["surge"][-1] == pytest.approx(surge, abs=1e-3)
+
+
+# ---- sources whose frames carry no time ------------------------------------------------------------------------------
+
+
+def stepping(share, late_s=0.0, step=30.0):
+    """Return the surge published with a frame of BeamNG's that comes late, claims a step and shows a share of it."""
+    states = car()
+    states["acceleration"][AT:, 0] = step
+    states["velocity"][AT:, 0] += step * DT * (share + np.arange(120 - AT))
+    states["position"][:, 0] = np.cumsum(states["velocity"][:, 0]) * DT
+    times = states["time"].copy()
+    times[AT:] += late_s
+    return watched(states, "beamng", times=times)[1]["surge"][AT]
+
+
+@pytest.mark.parametrize(("share", "surge"), [(0.195, 30.0), (0.18, 0.0)])
+def test_by_arrivals_alone_an_interval_may_be_a_quarter_shorter(share, surge):
+    """Of a step, the part is to be shown that is due in three quarters of an interval: 0.19 of it."""
+    assert stepping(share) == pytest.approx(surge, abs=1e-3)
+
+
+@pytest.mark.parametrize(("share", "surge"), [(0.07, 30.0), (0.055, 0.0)])
+def test_however_late_a_frame_is_a_quarter_of_an_interval_has_passed(share, surge):
+    """A claim is never followed for nothing: 1/16 of a step has to be shown."""
+    assert stepping(share, late_s=DT) == pytest.approx(surge, abs=1e-3)
+
+
+@pytest.mark.parametrize(("stall_s", "surge"), [(0.2, 0.0), (0.3, 40.0)])
+def test_by_arrivals_alone_nothing_is_compared_soon_after_a_stall_of_a_quarter_second(stall_s, surge):
+    """Any frame of about the next second may have waited as long."""
+    states = car(AT + 3)
+    states["acceleration"][AT + 2, 0] = 40.0
+    times = states["time"].copy()
+    times[AT:] += stall_s
+    assert watched(states, "beamng", times=times)[1]["surge"][-1] == pytest.approx(surge, abs=1e-3)

@@ -82,7 +82,7 @@ def test_outside_loop_checks_its_arrays(ticks):
 @pytest.mark.skipif("MOTIONCUE_PROGRAMS" in os.environ, reason="builds an extension, which needs a compiler")
 def test_every_kernel_can_be_cimported_with_its_headers(tmp_path):
     paths = [path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.pxd")) if path.stem != "__init__"]
-    assert {Path("core/clock.pxd"), Path("cueing/classical/kernel.pxd"), Path("frames/watch.pxd")} <= set(paths)
+    assert {Path("core/clock.pxd"), Path("cueing/classical/kernel.pxd"), Path("frames/plausibility.pxd")} <= set(paths)
     lines = []
     for number, path in enumerate(paths):
         lines.append(f"from motioncue.{'.'.join(path.parent.parts)} cimport {path.stem} as room_{number}\n")

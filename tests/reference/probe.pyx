@@ -15,10 +15,10 @@ from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vecto
 from motioncue.engine.embed cimport Stepper
 from motioncue.engine.tick cimport cueing_actuate, cueing_follow
 from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
-from motioncue.frames.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
-from motioncue.frames.stages cimport Stages, derive, derives_rates
+from motioncue.frames.plausibility cimport StepTest, Sums, step_restart, test_step, sums_add, sums_limit, sums_restart
+from motioncue.frames.convert cimport Stages, derive, derives_rates
 from motioncue.frames.timeline cimport Timeline, timeline_frame, timeline_restart
-from motioncue.frames.watch cimport Watch, turned, watch_jump
+from motioncue.frames.plausibility cimport Watch, attitude_change, restart_claims
 from motioncue.output.actuation cimport Stage, StageCalls
 from motioncue.safety.limiter cimport stop_above
 from motioncue.wire.codec cimport Table, decode, encode, encode_text
@@ -48,7 +48,7 @@ def up(double roll, double pitch, double yaw):
 def turn_between(const double[:, ::1] before not None, const double[:, ::1] now not None):
     """Return the angle and the vector of the turn between two attitudes: rows forward, right, down in world axes."""
     cdef double vector[3]
-    angle = turned(<const double (*)[3]>&before[0, 0], <const double (*)[3]>&now[0, 0], vector)
+    angle = attitude_change(<const double (*)[3]>&before[0, 0], <const double (*)[3]>&now[0, 0], vector)
     return angle, [vector[i] for i in range(3)]
 
 
@@ -88,9 +88,9 @@ def jumped():
     cdef Watch w
     memset(&w, 1, sizeof(Watch))
     for i in range(3):
-        w.seen.acceleration[i] = 2.0 + i
-        w.seen.rate[i] = 5.0 + i
-    watch_jump(&w)
+        w.reference.acceleration[i] = 2.0 + i
+        w.reference.rate[i] = 5.0 + i
+    restart_claims(&w)
     return [w.motion, w.turning], [w.step, w.rate_step], w.contradicted
 
 
@@ -120,7 +120,7 @@ def allowed_difference(
 
 def followed(const double[:, ::1] claims not None, double limit):
     """Return which claims are followed if nothing independent shows whether they hold: the first always is."""
-    cdef Step s
+    cdef StepTest s
     cdef double nothing[3]
     cdef Py_ssize_t i
     memset(nothing, 0, sizeof(nothing))
@@ -128,7 +128,7 @@ def followed(const double[:, ::1] claims not None, double limit):
     step_restart(&s, &claims[0, 0])
     out = []
     for i in range(1, claims.shape[0]):
-        step_take(&s, &claims[i, 0], nothing, 0.01, 0.0, True, False)
+        test_step(&s, &claims[i, 0], nothing, 0.01, 0.0, True, False)
         out.append(not s.held)
     return out
 

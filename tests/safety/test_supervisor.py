@@ -12,7 +12,7 @@ from motioncue.core.clock import FakeClock
 from motioncue.cueing import design
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.retune import Settings
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage
 from motioncue.frames.session import Session
 from motioncue.frames.settings import Watch
 from motioncue.safety.limiter import CueLimits

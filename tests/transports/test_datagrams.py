@@ -14,10 +14,9 @@ from motioncue.core.threads import NAMES
 from motioncue.engine.journal import MESSAGES
 from motioncue.engine.reception import Reception, check_endpoints
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
 from motioncue.frames.session import Session
-from motioncue.frames.stages import TelemetryStages
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.wire.messages import Echo
 from motioncue.wire.packet import Field, Message, Packet, Take, vector

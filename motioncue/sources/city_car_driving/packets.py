@@ -20,9 +20,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from motioncue.errors import PacketError
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.session import Session
-from motioncue.frames.stages import TelemetryStages
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take, vector
 
 SCHEMES = ("pipe", "unix", "tcp")

@@ -15,9 +15,8 @@ from typing import Any, Literal
 import msgspec
 
 from motioncue.errors import ConfigError, PacketError
-from motioncue.frames.body import BodyStage
+from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
-from motioncue.frames.stages import TelemetryStages
 from motioncue.sources.described.channels import CHANNELS, KEY, checked
 from motioncue.sources.described.forms import (
     axes_of,

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
-__all__ = ["BodyStage", "body_motion"]
+__all__ = ["BodyStage", "TelemetryStages", "body_motion"]
 
 @disjoint_base
 class BodyStage:
@@ -22,6 +22,22 @@ class BodyStage:
         gravity: Literal["excluded", "included"] = "excluded",
     ) -> None: ...
     def process(self, telemetry: NDArray[np.void], out: NDArray[np.void]) -> NDArray[np.int32]: ...
+
+@disjoint_base
+class TelemetryStages:
+    def __init__(
+        self,
+        *,
+        attitude: str = "quaternion",
+        order: Sequence[str] = ...,
+        velocity: str = "world",
+        acceleration_axes: str = "world",
+        gravity: Sequence[float] = ...,
+        rates: str = "said",
+        acceleration: str = "native",
+        delay_s: float = ...,
+        same: Sequence[str] = ...,
+    ) -> None: ...
 
 def body_motion(
     orientation: ArrayLike,

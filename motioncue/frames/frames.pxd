@@ -11,9 +11,9 @@ from motioncue.core.threads cimport (
 from motioncue.core.records cimport MOVING, Motion, Placement, Publication, Telemetry, publication_write
 from motioncue.frames.body cimport BodyFrame, set_car_axes, to_body
 from motioncue.frames.stages cimport SETTLED, derive, derives, derives_rates, follow
-from motioncue.frames.stamps cimport stamps_restart, stamps_take
+from motioncue.frames.arrival_clock cimport stamps_restart, stamps_take
 from motioncue.frames.state cimport IntakeState, begin, tell_measure
-from motioncue.frames.timeline cimport timeline_frame
+from motioncue.frames.arrival_clock cimport timeline_frame
 from motioncue.frames.watch cimport (
     Seen, Watch, axes_of, length3, overtaken, watch_claims, watch_jump, watch_restart, watch_step,
 )

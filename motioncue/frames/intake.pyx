@@ -18,7 +18,7 @@ from motioncue.core.records cimport Motion, Publication, publication_clear, publ
 from motioncue.frames.body cimport BodyStage
 from motioncue.frames.frames cimport take_axes, take_motion
 from motioncue.frames.stages cimport TelemetryStages
-from motioncue.frames.stamps cimport Stamps
+from motioncue.frames.arrival_clock cimport Stamps
 from motioncue.frames.state cimport (
     REASON_COUNT, IntakeState, Tuned, tuned_clear, tuned_read, tuned_write, begin, refuse, tell,
 )

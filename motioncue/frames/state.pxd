@@ -8,8 +8,7 @@ from motioncue.core.threads cimport (
 from motioncue.core.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.frames.body cimport BodyFrame
 from motioncue.frames.stages cimport Stages
-from motioncue.frames.stamps cimport Stamps
-from motioncue.frames.timeline cimport Timeline, timeline_restart
+from motioncue.frames.arrival_clock cimport Stamps, Timeline, timeline_restart
 from motioncue.frames.watch cimport Watch, watch_restart
 from motioncue.wire.cipher cimport MC_CIPHER_BYTES, mc_cipher
 from motioncue.wire.messages cimport Messages

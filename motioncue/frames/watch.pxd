@@ -15,7 +15,7 @@ from motioncue.core.threads cimport (
 )
 from motioncue.core.records cimport Motion
 from motioncue.core.rotation cimport Turn, angle_of, turn
-from motioncue.frames.arrival cimport (
+from motioncue.frames.arrival_clock cimport (
     Arrival, arrival_restart, arrive, likely, longest, many_lost, no_frame_lost, usual_interval,
 )
 from motioncue.frames.evidence cimport (

@@ -14,10 +14,11 @@ from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vector
 from motioncue.engine.retune cimport cueing_actuate
 from motioncue.engine.embed cimport Stepper, cueing_tick
-from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
+from motioncue.frames.arrival_clock cimport (
+    Arrival, Timeline, arrival_restart, arrive, timeline_frame, timeline_restart,
+)
 from motioncue.frames.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
 from motioncue.frames.stages cimport Stages, derive, derives_rates
-from motioncue.frames.timeline cimport Timeline, timeline_frame, timeline_restart
 from motioncue.frames.watch cimport Watch, axes_of, turned, watch_jump
 from motioncue.output.actuation cimport Stage, StageCalls
 from motioncue.safety.limiter cimport stop_above
@@ -71,7 +72,7 @@ def joined(
     cdef double gap[AXES]
     cdef int i, k, n = len(offset)
     memset(&j, 0, sizeof(Join))
-    tick.dt, tick.pace, tick.quickest, tick.gentle, tick.stairs = dt, pace, quickest, gentle, False
+    tick.dt, tick.pace, tick.max_pace, tick.fade_rate, tick.is_step_signal = dt, pace, quickest, gentle, False
     for i in range(n):
         j.fastest[i] = fastest
         j.offset[i] = offset[i]

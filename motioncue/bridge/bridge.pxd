@@ -10,7 +10,7 @@ the next, one frame late.
 ``predict``: the line leads to the expected next frame, as far as the prediction was right for the last frames; the
 offset fades within half a frame where it was wrong.  Attitude turns with the body rates.
 
-The timeline (`motioncue.frames.timeline`) says when a frame was taken.  From one and a half intervals after that, a
+The timeline (`motioncue.frames.arrival_clock`) says when a frame was taken.  From one and a half intervals after that, a
 line slows down; after two and a half it is level.  A frame that does not continue the motion is joined: the output
 moves on from where it was, see `motioncue.bridge.join`.
 """
@@ -18,7 +18,7 @@ moves on from where it was, see `motioncue.bridge.join`.
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.bridge.forecast cimport Forecast
+from motioncue.bridge.predictor cimport Predictor
 from motioncue.bridge.join cimport Join
 from motioncue.core.records cimport MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
 from motioncue.core.rotation cimport to_angles, turn_about
@@ -57,13 +57,13 @@ ctypedef struct Turning:        # the attitude, in body axes
     double last[4]          # the line's attitude at the last tick, while joining
     double begin[4]         # attitude at the beginning of the stretch
     Join join               # join of the output with the line, as turns in body axes [rad]
-    Forecast turns[3]       # prediction of the turns from frame to frame [rad], independent of the body rates
-    double missed           # decaying sum of the squared errors of the body rates' prediction [rad^2]
+    Predictor turns[3]      # prediction of the turns from frame to frame [rad], independent of the body rates
+    double sq_error         # decaying sum of the squared errors of the body rates' prediction [rad^2]
 
 
 ctypedef struct BridgeState:
     int kind
-    double gentle           # largest rate at which a fade reduces an offset, as a share [1/s]
+    double max_fade_rate    # largest rate at which a fade reduces an offset, as a share [1/s]
     int64_t period          # between ticks [ns]; 0 if ticks may be any time apart
     Motion motion           # output at the last tick
     double q[4]             # its attitude; with `hold`, only while joining
@@ -73,12 +73,12 @@ ctypedef struct BridgeState:
     Placement place         # placement of the newest frame
     int64_t since           # when the output turned to the newest frame [ns]
     double joining          # time that a join has left [s]; 0 while the output is on its line
-    int wary                # frames until a join may end
-    Placement begin         # placement of the frame at which the stretch began, see `motioncue.bridge.lines`
+    int frames_to_settle    # frames in time until a join may end
+    Placement begin         # placement of the frame at which the stretch began
     bint first              # whether the stretch is the first one, which does not count
     Line lines[LINES]
     Turning turning
-    Forecast forecasts[LINES]
+    Predictor predictors[LINES]
     int64_t age             # sum of the ages of what the ticks showed [ns]
     int64_t ticks           # number of ticks in that sum
 
@@ -96,9 +96,8 @@ cdef inline int channel_of(int line) noexcept nogil:
     return line if line < ANGLES else line + 3
 
 
-cdef inline double reach(double interval, double t) noexcept nogil:
-    """Return how far a line is followed [s] at `t` [s] after its frame was taken: in full for 1.5 intervals, then
-    slower.
+cdef inline double extrapolation_time(double interval, double t) noexcept nogil:
+    """Return the extrapolation time of a line [s], `t` [s] after its frame: in full for 1.5 intervals, then less.
 
     In the next interval it comes to a stop.  `t` may be negative, since a join begins at the tick before the frame.
     """
@@ -108,20 +107,20 @@ cdef inline double reach(double interval, double t) noexcept nogil:
     return 2.0 * interval if over >= interval else t - 0.5 * over * over / interval
 
 
-cdef inline double speed(double interval, double t) noexcept nogil:
-    """Return the derivative of `reach` by `t`."""
+cdef inline double extrapolation_rate(double interval, double t) noexcept nogil:
+    """Return the derivative of `extrapolation_time` by `t`."""
     cdef double over = t - 1.5 * interval
     return 1.0 if over <= 0.0 else (0.0 if over >= interval else 1.0 - over / interval)
 
 
-cdef inline double left(double fade, double gone) noexcept nogil:
+cdef inline double share_left(double fade, double gone) noexcept nogil:
     """Return the remaining share of an offset."""
     return 1.0 - fade * gone if fade * gone < 1.0 else 0.0
 
 
 cdef inline double line_at(const Line* l, double t, double gone) noexcept nogil:
     """Return the channel's value `t` [s] along the line, `gone` [s] after the output turned to it."""
-    cdef double x = l.x + (l.slope + 0.5 * l.curve * t) * t + left(l.fade, gone) * l.offset
+    cdef double x = l.x + (l.slope + 0.5 * l.curve * t) * t + share_left(l.fade, gone) * l.offset
     return x if isfinite(x) else l.x
 
 
@@ -129,7 +128,7 @@ cdef inline void turning_at(const Turning* a, double t, double gone, double* q) 
     """Fill `q` with the attitude at that time, likewise."""
     cdef double vector[3]
     cdef double predicted[4]
-    cdef double share = left(a.fade, gone)
+    cdef double share = share_left(a.fade, gone)
     cdef int i
     for i in range(3):
         vector[i] = (a.rate[i] + (0.5 * a.slope[i] + a.curve[i] * t / 6.0) * t) * t
@@ -179,11 +178,11 @@ cdef inline void bridge_step(
         mc_count(&b.age, <int64_t>(1e9 * t))
         if b.kind != BRIDGE_HOLD or b.joining > 0.0:
             gone = (now - b.since) * 1e-9
-            t = reach(b.place.interval, t)
+            t = extrapolation_time(b.place.interval, t)
             if b.kind == BRIDGE_PREDICT:
                 mc_count(&b.age, -<int64_t>(1e9 * t))
             elif b.kind == BRIDGE_LINEAR:
-                mc_count(&b.age, <int64_t>(1e9 * b.place.interval * left(b.turning.fade, gone)))
+                mc_count(&b.age, <int64_t>(1e9 * b.place.interval * share_left(b.turning.fade, gone)))
             for i in range(LINES):
                 (<double*>&line)[channel_of(i)] = line_at(&b.lines[i], t, gone)
             turning_at(&b.turning, t, gone, q)

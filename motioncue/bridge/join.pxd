@@ -8,7 +8,7 @@ largest slope of the drive in the last minute, plus half of the largest slope of
 
 from libc.math cimport exp, fabs, isfinite, sqrt
 
-from motioncue.bridge.forecast cimport within
+from motioncue.bridge.predictor cimport within
 
 
 cdef enum:
@@ -26,9 +26,9 @@ ctypedef struct Join:           # one output, on up to three axes
 ctypedef struct JoinTick:       # values shared by all joins in a tick
     double dt               # time since the last tick [s]
     double pace             # [1/s]
-    double quickest         # highest pace, for an offset that closes faster [1/s]
-    double gentle           # half of the largest slope of a fade, per unit of offset [1/s]
-    bint stairs             # the line moves in steps, which must not count as velocity
+    double max_pace         # highest pace, for an offset that closes faster [1/s]
+    double fade_rate        # half of the largest slope of a fade, per unit of offset [1/s]
+    bint is_step_signal     # the line moves in steps, which must not count as velocity
 
 
 cdef extern from *:
@@ -48,11 +48,11 @@ cdef inline double size_of(const double* x, int n) noexcept nogil:
     return sqrt(total)
 
 
-cdef inline double towards(double move, double whole, double coast) noexcept nogil:
+cdef inline double clamp_towards(double move, double whole, double braking) noexcept nogil:
     """Return the value nearest to `move` that goes towards the line, at most the `whole` way, or away at most by
     `coast`."""
-    cdef double low = coast if coast < 0.0 else 0.0
-    cdef double high = coast if coast > 0.0 else 0.0
+    cdef double low = braking if braking < 0.0 else 0.0
+    cdef double high = braking if braking > 0.0 else 0.0
     low = whole if whole < low else low
     high = whole if whole > high else high
     return low if move < low else (high if move > high else move)
@@ -81,9 +81,9 @@ cdef inline double join_pace(const Join* j, int n, const JoinTick* tick) noexcep
     cdef double velocity = size_of(j.velocity, n)
     if velocity <= tick.pace * offset:
         return tick.pace
-    if velocity < tick.quickest * offset:
+    if velocity < tick.max_pace * offset:
         return velocity / offset
-    return tick.quickest if tick.quickest > tick.pace else tick.pace
+    return tick.max_pace if tick.max_pace > tick.pace else tick.pace
 
 
 cdef inline bint join_step(Join* j, int n, const double* gap, double step, const JoinTick* tick) noexcept nogil:
@@ -93,19 +93,19 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
     """
     cdef double pace = join_pace(j, n, tick)
     cdef double damped = exp(-pace * tick.dt)
-    cdef double quickest[AXES]
+    cdef double max_speed[AXES]
     cdef double most[AXES]
     cdef double free[AXES]
     cdef double move[AXES]
     cdef double drop, near
     cdef double share = 1.0
-    cdef double coast = tick.dt * exp(-tick.quickest * tick.dt)
+    cdef double braking = tick.dt * exp(-tick.max_pace * tick.dt)
     cdef int i
     for i in range(n):
-        quickest[i] = CATCH_UP * j.fastest[i] + tick.gentle * j.largest
-        most[i] = tick.dt * quickest[i] if tick.dt * quickest[i] > step else step
+        max_speed[i] = CATCH_UP * j.fastest[i] + tick.fade_rate * j.largest
+        most[i] = tick.dt * max_speed[i] if tick.dt * max_speed[i] > step else step
         free[i] = (j.offset[i] + (j.velocity[i] + pace * j.offset[i]) * tick.dt) * damped
-        move[i] = towards(free[i] - gap[i], -gap[i], coast * j.speed[i])
+        move[i] = clamp_towards(free[i] - gap[i], -gap[i], braking * j.speed[i])
         if share * fabs(move[i]) > most[i]:
             share = most[i] / fabs(move[i])
     for i in range(n):
@@ -114,8 +114,9 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
             drop = (j.velocity[i] + pace * j.offset[i]) * tick.dt
             j.velocity[i] = (j.velocity[i] - pace * drop) * damped
         else:
-            # A level line's steps are no velocity of the offset: only the output's own motion is, up to the bound.
-            j.velocity[i] = within(share * move[i] / tick.dt, quickest[i]) if tick.stairs else (near - j.offset[i]) / tick.dt
+            j.velocity[i] = (near - j.offset[i]) / tick.dt
+            if tick.is_step_signal:     # steps of the line are no velocity, only the output's own motion is
+                j.velocity[i] = within(share * move[i] / tick.dt, max_speed[i])
         j.offset[i] = near
         j.speed[i] = share * move[i] / tick.dt
     near = size_of(j.offset, n)

@@ -10,10 +10,10 @@ from motioncue.core.threads cimport (
 )
 from motioncue.core.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.frames.convert cimport BodyFrame, Stages
-from motioncue.frames.stamps cimport Stamps
-from motioncue.frames.timeline cimport Timeline, timeline_restart
+from motioncue.frames.arrival_clock cimport Stamps
+from motioncue.frames.arrival_clock cimport Timeline, timeline_restart
 from motioncue.frames.plausibility cimport Observation, Watch, watch_restart
-from motioncue.wire.messages cimport Messages, Reply
+from motioncue.wire.messages cimport MC_CIPHER_BYTES, Messages, Reply, mc_cipher
 
 
 cdef enum:

@@ -21,7 +21,7 @@ from motioncue.core.threads cimport (
     RATE_CONTRADICTED, TELEPORT,
 )
 from motioncue.core.rotation cimport angle_of
-from motioncue.frames.arrival cimport (
+from motioncue.frames.arrival_clock cimport (
     Arrival, arrival_restart, arrive, likely, longest, many_lost, no_frame_lost, usual_interval,
 )
 from motioncue.frames.convert cimport dot

@@ -14,10 +14,10 @@ from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vector
 from motioncue.engine.embed cimport Stepper
 from motioncue.engine.tick cimport cueing_actuate, cueing_follow
-from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
+from motioncue.frames.arrival_clock cimport Arrival, arrival_restart, arrive
 from motioncue.frames.plausibility cimport StepTest, Sums, step_restart, test_step, sums_add, sums_limit, sums_restart
 from motioncue.frames.convert cimport Stages, derive, derives_rates
-from motioncue.frames.timeline cimport Timeline, timeline_frame, timeline_restart
+from motioncue.frames.arrival_clock cimport Timeline, timeline_frame, timeline_restart
 from motioncue.frames.plausibility cimport Watch, attitude_change, restart_claims
 from motioncue.output.actuation cimport Stage, StageCalls
 from motioncue.safety.limiter cimport stop_above
@@ -65,7 +65,7 @@ def joined(
     cdef double gap[AXES]
     cdef int i, k, n = len(offset)
     memset(&j, 0, sizeof(Join))
-    tick.dt, tick.pace, tick.quickest, tick.gentle, tick.stairs = dt, pace, quickest, gentle, False
+    tick.dt, tick.pace, tick.max_pace, tick.fade_rate, tick.is_step_signal = dt, pace, quickest, gentle, False
     for i in range(n):
         j.fastest[i] = fastest
         j.offset[i] = offset[i]

@@ -10,7 +10,7 @@ cdef double ONE_MISS = 0.25  # largest squared error that counts, relative to al
 cdef double FARTHEST = 3.0  # largest expected slope, relative to the larger of the last two: no sine needs more
 
 
-cdef double weighed(const double* w, const double* seen) noexcept nogil:
+cdef double dot(const double* w, const double* seen) noexcept nogil:
     cdef double total = 0.0
     cdef int i
     for i in range(ORDER):
@@ -18,7 +18,7 @@ cdef double weighed(const double* w, const double* seen) noexcept nogil:
     return total
 
 
-cdef void expect(const Forecast* f, double* curves) noexcept nogil:
+cdef void predict_curves(const Predictor* f, double* curves) noexcept nogil:
     """Fill `curves` with the next two expected ones.
 
     The next curve is a linear combination of the regressors, by least squares over the past frames.  The normal
@@ -47,16 +47,16 @@ cdef void expect(const Forecast* f, double* curves) noexcept nogil:
         for k in range(i + 1, ORDER):
             w[i] -= l[k][i] * w[k]
         w[i] /= l[i][i]
-    curves[0] = weighed(w, f.seen)
+    curves[0] = dot(w, f.seen)
     for i in range(1, SLOPE):
         then[i] = f.seen[i - 1]
     then[0] = curves[0]
     then[SLOPE] = f.seen[SLOPE] + curves[0]
     then[OFF] = f.seen[OFF] + then[SLOPE]
-    curves[1] = weighed(w, then)
+    curves[1] = dot(w, then)
 
 
-cdef void learn(Forecast* f, double x, double dt, double interval, bint known) noexcept nogil:
+cdef void update_predictor(Predictor* f, double x, double dt, double interval, bint known) noexcept nogil:
     """Take a frame, `dt` [s] after the last: update the statistics of the prediction, and predict again.
 
     The first frame, and the first after a gap, give only the channel's value, because the motion before is not `known`.
@@ -71,11 +71,11 @@ cdef void learn(Forecast* f, double x, double dt, double interval, bint known) n
     if known:
         curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those at the middle between two frames
         moved = (x - f.x) * (x - f.x)
-        f.moved = KEEP * f.moved + moved
-        most = moved if moved > ONE_MISS * f.moved else ONE_MISS * f.moved
+        f.sq_change = KEEP * f.sq_change + moved
+        most = moved if moved > ONE_MISS * f.sq_change else ONE_MISS * f.sq_change
         missed *= missed
-        f.missed = KEEP * (f.missed - f.excess) + missed
-        f.excess = missed - most if missed > most else 0.0
+        f.sq_error = KEEP * (f.sq_error - f.carry) + missed
+        f.carry = missed - most if missed > most else 0.0
         for i in range(ORDER):
             for j in range(i + 1):
                 f.moments[i][j] = KEEP * f.moments[i][j] + f.seen[i] * f.seen[j]
@@ -86,12 +86,12 @@ cdef void learn(Forecast* f, double x, double dt, double interval, bint known) n
         f.seen[SLOPE] = slope / interval
         f.average = KEEP * f.average + (1.0 - KEEP) * x
         f.seen[OFF] = (x - f.average) / (interval * interval)
-        expect(f, curves)
+        predict_curves(f, curves)
     else:
         memset(f.seen, 0, sizeof(f.seen))
-        f.average = x if f.moved == 0.0 else f.average
-    if not isfinite(slope + curves[0] + curves[1] + f.missed + f.moved):    # absent, or too large to be squared
-        memset(f, 0, sizeof(Forecast))
+        f.average = x if f.sq_change == 0.0 else f.average
+    if not isfinite(slope + curves[0] + curves[1] + f.sq_error + f.sq_change):    # absent, or too large to be squared
+        memset(f, 0, sizeof(Predictor))
         f.average = x
         slope = curves[0] = curves[1] = 0.0
     most = FARTHEST * (fabs(slope) if fabs(slope) > fabs(f.slope) else fabs(f.slope))

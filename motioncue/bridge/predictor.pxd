@@ -17,7 +17,7 @@ cdef extern from *:
     const double KEEP "MC_KEEP"
 
 
-ctypedef struct Forecast:       # for one channel, updated at each frame
+ctypedef struct Predictor:      # for one channel, updated at each frame
     double x                # value of the newest frame
     double slope            # slope from the frame before to the newest one [1/s]
     double next             # expected slope from the newest frame to the next [1/s]
@@ -27,23 +27,23 @@ ctypedef struct Forecast:       # for one channel, updated at each frame
     double seen[ORDER]      # regressors [1/s^2]: curves; slope per frame; distance per frame squared
     double moments[ORDER][ORDER]    # decaying sums of their products
     double products[ORDER]  # decaying sums of their products with the curve that followed
-    double missed           # decaying sum of the prediction's squared errors
-    double excess           # part of the newest of those that counts for its own frame only
-    double moved            # decaying sum of squared changes between frames: the errors of `hold`
+    double sq_error         # decaying sum of the prediction's squared errors
+    double carry            # part of the newest of those that counts for its own frame only
+    double sq_change        # decaying sum of squared changes between frames: the errors of `hold`
 
 
-cdef void learn(Forecast* f, double x, double dt, double interval, bint known) noexcept nogil
+cdef void update_predictor(Predictor* f, double x, double dt, double interval, bint known) noexcept nogil
 
 
-cdef inline double trust(double missed, double moved) noexcept nogil:
-    """Return 1 less the prediction's squared error over hold's; negative if it is worse."""
-    return 1.0 - missed / moved if moved > 0.0 else 1.0
+cdef inline double skill_of(double sq_error, double sq_change) noexcept nogil:
+    """Return the skill of a prediction: 1 less its squared error over that of hold; negative if it is worse."""
+    return 1.0 - sq_error / sq_change if sq_change > 0.0 else 1.0
 
 
-cdef inline double followed(double trusted) noexcept nogil:
-    """Return the fraction of the prediction to apply: 1 if it at least halves hold's squared error, 0 if it exceeds it
-    by half, linear between."""
-    return 1.0 if trusted > 0.5 else (0.5 + trusted if trusted > -0.5 else 0.0)
+cdef inline double gain_of(double skill) noexcept nogil:
+    """Return the fraction of a prediction to apply: 1 if it at least halves hold's squared error, 0 if it exceeds it by
+    half, linear between."""
+    return 1.0 if skill > 0.5 else (0.5 + skill if skill > -0.5 else 0.0)
 
 
 cdef inline double within(double x, double bound) noexcept nogil:

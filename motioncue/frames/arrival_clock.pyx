@@ -28,28 +28,28 @@ cdef void timeline_restart(Timeline* t) noexcept nogil:
     t.place = place
 
 
-cdef int64_t own_time(double frame_time, int64_t now) noexcept nogil:
+cdef int64_t source_time(double frame_time, int64_t now) noexcept nogil:
     """Return the simulator's time of a frame [ns]; its arrival, if it reports no valid time."""
     return <int64_t>(frame_time * 1e9) if -1e9 < frame_time < 1e9 else now
 
 
-cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
+cdef void update_interval(Timeline* t, double dt) noexcept nogil:
     """Update the nominal interval from the last interval [s], robust against lost and bunched frames."""
     cdef double interval = t.place.interval
     cdef int odd = 1 if dt > 1.5 * interval else (-1 if dt < 0.5 * interval else 0)
     if odd == 0:
-        t.odd = 0
+        t.irregular_frames = 0
         t.place.interval += (dt - interval) / 8.0
         return
-    if t.odd * odd <= 0:
-        t.odd = 0
+    if t.irregular_frames * odd <= 0:
+        t.irregular_frames = 0
         t.nearest = dt
-    t.odd += odd
+    t.irregular_frames += odd
     t.nearest = dt if odd * (dt - t.nearest) < 0.0 else t.nearest
-    if t.odd == FAR or t.odd == -NEAR:
+    if t.irregular_frames == FAR or t.irregular_frames == -NEAR:
         t.place.interval = t.nearest if t.nearest > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
-        t.odd = 0
-        t.debt = 0
+        t.irregular_frames = 0
+        t.backlog_ns = 0
 
 
 cdef double median(const double* x, int n) noexcept nogil:
@@ -61,12 +61,12 @@ cdef double median(const double* x, int n) noexcept nogil:
     return x[2] if x[2] < high else high
 
 
-cdef void follow_pace(Timeline* t, int64_t arrival) noexcept nogil:
-    """Follow the pace of the arrivals in the long run.
+cdef void update_pace(Timeline* t, int64_t arrival) noexcept nogil:
+    """Update the pace of the arrivals in the long run.
 
-    A window goes from the end of a bunch to the end of another one, so all of its frames came in their own time, however
-    they were delayed.  A bunch ends where the next frame is at least a mean interval away.  Of three windows the median
-    counts, so one in which frames were lost does not.
+    A window goes from the end of a bunch to the end of another one, so all of its frames came in their own time,
+    however they were delayed.  A bunch ends where the next frame is at least a mean interval away.  Of three windows
+    the median counts, so one in which frames were lost does not.
     """
     cdef int64_t before = t.arrived - arrival - t.window
     cdef bint gap = arrival * t.counted >= before
@@ -86,8 +86,8 @@ cdef void follow_pace(Timeline* t, int64_t arrival) noexcept nogil:
     t.counted += 1
 
 
-cdef void take_pace(Timeline* t, int64_t now, double told) noexcept nogil:
-    """Take the simulator's own interval for the pace, as long as it is told: arrivals after a stall are no pace."""
+cdef void set_pace(Timeline* t, int64_t now, double told) noexcept nogil:
+    """Set the pace to the simulator's own interval, as long as it is told: arrivals after a stall are no pace."""
     cdef int i
     for i in range(WINDOWS):
         t.paces[i] = t.place.interval
@@ -99,62 +99,62 @@ cdef void take_pace(Timeline* t, int64_t now, double told) noexcept nogil:
     t.counted = 0
 
 
-cdef void keep_pace(Timeline* t) noexcept nogil:
-    """Keep the interval from following the short ones within bunches, or from staying at one that has been left."""
+cdef void clamp_interval(Timeline* t) noexcept nogil:
+    """Clamp the interval: it neither follows the short ones within bunches nor stays at one that has been left."""
     if t.place.interval < 0.75 * t.usual:
         t.place.interval = 0.75 * t.usual
-    elif t.windows > 1 and t.place.interval > 1.125 * t.usual:   # so that a pair makes a debt
+    elif t.windows > 1 and t.place.interval > 1.125 * t.usual:   # so that a pair makes a backlog
         t.place.interval = 1.125 * t.usual
 
 
-cdef bint has_own_time(Timeline* t, double arrival, double told) noexcept nogil:
+cdef bint is_stamped(Timeline* t, double arrival, double told) noexcept nogil:
     """Say whether the simulator's time is its own and runs like the clock; both intervals are in seconds.
 
     A stall delays frames without slowing the simulator down, so it counts as four intervals at most.
     """
     cdef double most = told + 4.0 * t.place.interval
     t.told = KEEP * t.told + told
-    t.came = KEEP * t.came + arrival
+    t.arrival_s = KEEP * t.arrival_s + arrival
     t.paced_s = KEEP * t.paced_s + (arrival if arrival < most else most)
-    return told > 0.0 and 0.75 * t.paced_s < t.told < 1.33 * t.came and not -SAME_S <= told - arrival <= SAME_S
+    return told > 0.0 and 0.75 * t.paced_s < t.told < 1.33 * t.arrival_s and not -SAME_S <= told - arrival <= SAME_S
 
 
-cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
-    """Account for missing frames; return whether this frame came early because it had been waiting."""
+cdef bint was_waiting(Timeline* t, int64_t arrival) noexcept nogil:
+    """Say whether a frame was waiting, so that it came early; account for those that are missing."""
     cdef int64_t interval = <int64_t>(1e9 * t.place.interval)
-    cdef bint waited = t.debt > 0 and 16 * arrival < 15 * interval
+    cdef bint waited = t.backlog_ns > 0 and 16 * arrival < 15 * interval
     if waited:
-        t.debt -= interval - arrival
-        t.paced = 0
+        t.backlog_ns -= interval - arrival
+        t.regular_frames = 0
     elif 4 * arrival > 7 * interval:
-        t.debt += arrival - interval
-        t.paced = 0
+        t.backlog_ns += arrival - interval
+        t.regular_frames = 0
     else:
-        t.paced += 1
-    if t.debt < 0 or t.paced >= SETTLED:    # frames come at their own pace again, so what is still missing is lost
-        t.debt = 0
+        t.regular_frames += 1
+    if t.backlog_ns < 0 or t.regular_frames >= SETTLED:     # at their own pace again: what is still missing is lost
+        t.backlog_ns = 0
     return waited
 
 
-cdef int64_t lateness(Timeline* t, int64_t arrival, int64_t told) noexcept nogil:
+cdef int64_t delay_of(Timeline* t, int64_t arrival, int64_t told) noexcept nogil:
     """Return the frame's delay relative to the earliest ones [ns], by the simulator's own time."""
     cdef int64_t late = t.late + arrival - told
     if late <= 0:
         t.block = 0
         return 0
     if 4 * arrival > 3 * told:          # a frame of a burst says nothing about the link's delay
-        t.least = late if t.block == 0 or late < t.least else t.least
+        t.min_delay_ns = late if t.block == 0 or late < t.min_delay_ns else t.min_delay_ns
         t.block += 1
         if t.block == BLOCK:
             t.block = 0
-            return late - t.least
+            return late - t.min_delay_ns
     return late
 
 
 cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept nogil:
     """Place a frame that arrives `now` [ns] with the simulator's time `frame_time` [s]."""
     cdef Placement* p = &t.place
-    cdef int64_t own = own_time(frame_time, now)
+    cdef int64_t own = source_time(frame_time, now)
     cdef int64_t arrival = now - t.arrived
     cdef int64_t told = own - t.own
     cdef int64_t interval, taken, jump
@@ -173,7 +173,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         arrival = 0
     if not 0 <= told <= arrival + t.late + AHEAD_NS:
         told = arrival + t.late + AHEAD_NS if told > 0 else 0
-    stamped = has_own_time(t, 1e-9 * arrival, 1e-9 * told)
+    stamped = is_stamped(t, 1e-9 * arrival, 1e-9 * told)
     if t.frames == 1:
         p.interval = 1e-9 * (told if stamped else arrival)
         p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
@@ -182,17 +182,17 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
         p.told += told
-        t.late = lateness(t, arrival, told)
-        follow_interval(t, 1e-9 * told)
-        take_pace(t, now, 1e-9 * told)
+        t.late = delay_of(t, arrival, told)
+        update_interval(t, 1e-9 * told)
+        set_pace(t, now, 1e-9 * told)
     else:                   # no time of its own, or one that runs at another speed
-        follow_pace(t, arrival)
-        waited = in_debt(t, arrival)
+        update_pace(t, arrival)
+        waited = was_waiting(t, arrival)
         if not waited or 2 * arrival > interval:    # early frames of a jitter compensate late ones
-            follow_interval(t, 1e-9 * arrival)
+            update_interval(t, 1e-9 * arrival)
         else:
             p.interval += (t.usual - p.interval) / 8.0
-        keep_pace(t)
+        clamp_interval(t)
         p.told += <int64_t>(1e9 * t.usual)
         told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0

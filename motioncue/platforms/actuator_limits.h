@@ -188,6 +188,12 @@ static inline void mc_stop_actuators(
 
 /* ---- with bounded jerk ---- */
 
+#ifdef __GNUC__
+#define MC_APART __attribute__((cold)) /* not inlined: a tick without such bounds must not pay for it */
+#else
+#define MC_APART
+#endif
+
 /* Shares of a distance, and of a difference of speeds, that are covered in a tick at most; the second is four times the
    first, so that small distances are covered without overshoot. */
 #define MC_MOST_OF_DISTANCE 0.15
@@ -243,7 +249,7 @@ static inline void mc_next_of_jerk_stop(const mc_JerkStop *stop, const mc_Actuat
 }
 
 /* As mc_stop_actuators, by the stop that goes with the state. */
-static inline void mc_follow_jerk_stop(
+static inline MC_APART void mc_follow_jerk_stop(
     const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, mc_JerkStop *stop, int n, double *positions
 ) {
     double a[MC_MOST_ACTUATORS];
@@ -254,7 +260,7 @@ static inline void mc_follow_jerk_stop(
 }
 
 /* As mc_limit_actuators, within bounds on jerk; `stop` goes with the state. */
-static inline int mc_limit_jerks(
+static inline MC_APART int mc_limit_jerks(
     const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, mc_JerkStop *stop, int n, double *wanted, int64_t *acted
 ) {
     double x[MC_MOST_ACTUATORS] = {0.0}, v[MC_MOST_ACTUATORS] = {0.0}, a[MC_MOST_ACTUATORS] = {0.0};
@@ -319,7 +325,7 @@ static inline int mc_limit_jerks(
 }
 
 /* As mc_tighten_bounds, if the goal bounds jerk; `smooth` says whether `stop` goes with the state, as it then does. */
-static inline int mc_tighten_jerk_bounds(
+static inline MC_APART int mc_tighten_jerk_bounds(
     const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, mc_JerkStop *stop, int n,
     int range, int *smooth
 ) {

@@ -105,12 +105,15 @@ cdef void actuators_step(
         s.unreached += 1
     rise(d, fade_step(&s.raised, not parked), positions)
     lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
-    cdef bint acted
     if d.smooth:
-        acted = limit_jerks(d.bounds, s.held, &s.stop, d.geometry.count, positions, s.acted)
-    else:
-        acted = limit_actuators(d.bounds, s.held, d.geometry.count, positions, s.acted)
-    if not acted and s.reduction.slowed >= 0:
+        step_smoothly(d, s, positions)
+    elif not limit_actuators(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
+        s.acted[s.reduction.slowed] += 1
+
+
+cdef void step_smoothly(const ActuatorParams* d, ActuatorState* s, double* positions) noexcept nogil:
+    """Do the end of a tick where jerk is bounded."""
+    if not limit_jerks(d.bounds, s.held, &s.stop, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
         s.acted[s.reduction.slowed] += 1
 
 

@@ -106,7 +106,7 @@ SECTIONS = st.lists(st.tuples(changes(), KINDS, st.integers(0, 300), st.booleans
 
 def settled(newest, bounds):
     """Return how many ticks it takes to come within the newest bounds from anywhere in the others, and to rest."""
-    goal, widest = ActuatorBounds(*np.array(newest).T), loosest(bounds)
+    goal, widest = ActuatorBounds.columns(newest), loosest(bounds)
     way = widest.high - widest.low
     seconds = way / goal.speed + (goal.speed + widest.speed) / goal.acceleration + 4 * np.sqrt(way / goal.acceleration)
     return int(np.ceil((2.5 + 3 * seconds.max()) / DT))

@@ -155,7 +155,7 @@ class _Reach:
         assert profile.platform is not None
         self.platform = profile.platform
         self._built = platforms.build(profile.platform)
-        self._bounds = ActuatorBounds(*np.array(self._built.bounds).T)
+        self._bounds = ActuatorBounds.columns(self._built.bounds)
         self.ranges = platforms.ranges(self._built)
         held = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0]).max(axis=0) > 1e-9
         self.idle = tuple(channel for channel, moved in zip(CHANNELS, held, strict=True) if not moved)

@@ -48,10 +48,10 @@ typedef struct {
 enum { MC_HALVINGS = 20 }; /* bisections for the factor: an accuracy of a millionth */
 
 /* Return an actuator which, moving by `v` now, could not stop before its end; -1 if all can. */
-static inline int mc_overruns(const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, const double *v, int n) {
+static inline int mc_overruns(const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, const double *v, int n) {
     const double way = mc_stop_distance(mc_ticks_to_stop(bounds, v, n));
     for (int i = 0; i < n; i++) {
-        const double room = v[i] > 0.0 ? bounds[i].high - held[i].position : held[i].position - bounds[i].low;
+        const double room = v[i] > 0.0 ? bounds[i].high - motion[i].position : motion[i].position - bounds[i].low;
         if (fabs(v[i]) * way > room + MC_ROUNDING * (bounds[i].high - bounds[i].low)) return i;
     }
     return -1;
@@ -60,28 +60,28 @@ static inline int mc_overruns(const mc_ActuatorBounds *bounds, const mc_Actuator
 /* Move `n` actuators one tick towards `wanted` and overwrite it with the positions to send; return whether they differ.
    `acted[i]` counts the ticks in which actuator i restricted the common factor. */
 static inline int mc_limit_actuators(
-    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, int n, double *wanted, int64_t *acted
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, double *wanted, int64_t *acted
 ) {
     double brake[MC_MOST_ACTUATORS], move[MC_MOST_ACTUATORS], speeds[MC_MOST_ACTUATORS];
     double kept, share, error = 0.0, allowed = 0.0, factor = 1.0;
     int first = -1, usable = 1, over;
     for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for NaN */
-    for (int i = 0; i < n && !usable; i++) wanted[i] = held[i].target;
+    for (int i = 0; i < n && !usable; i++) wanted[i] = motion[i].target;
     for (int i = 0; i < n; i++) {
-        speeds[i] = held[i].speed;
-        move[i] = wanted[i] - held[i].position;
+        speeds[i] = motion[i].speed;
+        move[i] = wanted[i] - motion[i].position;
         if (fabs(move[i]) > bounds[i].speed || fabs(move[i] - speeds[i]) > bounds[i].acceleration) first = i;
     }
-    if (first < 0) first = mc_overruns(bounds, held, move, n);
+    if (first < 0) first = mc_overruns(bounds, motion, move, n);
     if (first < 0) {
         for (int i = 0; i < n; i++) {
-            held[i].speed = move[i];
-            held[i].position = held[i].target = wanted[i];
+            motion[i].speed = move[i];
+            motion[i].position = motion[i].target = wanted[i];
         }
         return !usable;
     }
     for (int i = 0; i < n; i++)
-        error = fmax(error, fabs(held[i].target - held[i].position) / (0.5 * bounds[i].acceleration));
+        error = fmax(error, fabs(motion[i].target - motion[i].position) / (0.5 * bounds[i].acceleration));
     kept = mc_speed_kept(mc_ticks_to_stop(bounds, speeds, n));
     /* Share of the distance to the previous target to cover now, in addition to the target's own movement. */
     share = error > 1.0 ? 0.5 * (sqrt(1.0 + 8.0 * error) - 1.0) / error : 1.0;
@@ -89,8 +89,8 @@ static inline int mc_limit_actuators(
         const mc_ActuatorBounds *b = &bounds[i];
         double change, high, low;
         brake[i] = kept * speeds[i];
-        move[i] = wanted[i] - held[i].target + share * (held[i].target - held[i].position);
-        held[i].target = wanted[i];
+        move[i] = wanted[i] - motion[i].target + share * (motion[i].target - motion[i].position);
+        motion[i].target = wanted[i];
         change = move[i] - brake[i];
         high = fmax(fmin(speeds[i] + b->acceleration, b->speed), brake[i]); /* the brake's only by rounding */
         low = fmin(fmax(speeds[i] - b->acceleration, -b->speed), brake[i]);
@@ -100,13 +100,13 @@ static inline int mc_limit_actuators(
     for (int k = 0; k <= MC_HALVINGS; k++) { /* the first try is a factor of 1 */
         const double tried = k ? 0.5 * (allowed + factor) : factor;
         for (int i = 0; i < n; i++) speeds[i] = brake[i] + tried * (move[i] - brake[i]);
-        over = mc_overruns(bounds, held, speeds, n);
+        over = mc_overruns(bounds, motion, speeds, n);
         if (over < 0) allowed = tried;
         else factor = tried, first = over;
         if (allowed == factor) break;
     }
     for (int i = 0; i < n; i++) {
-        mc_ActuatorMotion *h = &held[i];
+        mc_ActuatorMotion *h = &motion[i];
         h->speed = brake[i] + allowed * (move[i] - brake[i]);
         h->position = fmin(fmax(h->position + h->speed, bounds[i].low), bounds[i].high); /* corrects rounding */
         wanted[i] = h->position;
@@ -117,10 +117,10 @@ static inline int mc_limit_actuators(
 
 /* Fill `brake` with the speeds of the next tick of the stop. */
 static inline void mc_next_of_stop(
-    const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, int n, double *brake
+    const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, double *brake
 ) {
     double kept;
-    for (int i = 0; i < n; i++) brake[i] = held[i].speed;
+    for (int i = 0; i < n; i++) brake[i] = motion[i].speed;
     kept = mc_speed_kept(mc_ticks_to_stop(bounds, brake, n));
     for (int i = 0; i < n; i++) brake[i] *= kept;
 }
@@ -139,7 +139,7 @@ static inline void mc_relax_bounds(const mc_ActuatorBounds *goal, mc_ActuatorBou
 /* Narrow `bounds` towards `goal` as far as the state allows, the range only if `range`; return an actuator for which
    all must brake as the present bounds allow, -1 if none. */
 static inline int mc_tighten_bounds(
-    const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, int n, int range
+    const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, int range
 ) {
     mc_ActuatorBounds tried[MC_MOST_ACTUATORS];
     double brake[MC_MOST_ACTUATORS];
@@ -147,12 +147,12 @@ static inline int mc_tighten_bounds(
     int over;
     memcpy(tried, bounds, (size_t)n * sizeof *bounds);
     for (int i = 0; i < n; i++) tried[i].acceleration = goal[i].acceleration;
-    mc_next_of_stop(tried, held, n, brake);
-    over = mc_overruns(tried, held, brake, n);
+    mc_next_of_stop(tried, motion, n, brake);
+    over = mc_overruns(tried, motion, brake, n);
     if (over >= 0) return over;
     way = mc_stop_distance(mc_ticks_to_stop(tried, brake, n));
     for (int i = 0; i < n; i++) {
-        const double at = held[i].position, end = at + way * brake[i];
+        const double at = motion[i].position, end = at + way * brake[i];
         bounds[i].acceleration = goal[i].acceleration;
         bounds[i].jerk = goal[i].jerk;
         if (!range) continue;
@@ -173,12 +173,12 @@ static inline int mc_bounds_reached(const mc_ActuatorBounds *goal, const mc_Actu
 
 /* Do one tick of the stop that `bounds` allow; fill `positions` with the positions to send. */
 static inline void mc_stop_actuators(
-    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, int n, double *positions
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, double *positions
 ) {
     double brake[MC_MOST_ACTUATORS];
-    mc_next_of_stop(bounds, held, n, brake);
+    mc_next_of_stop(bounds, motion, n, brake);
     for (int i = 0; i < n; i++) {
-        mc_ActuatorMotion *h = &held[i];
+        mc_ActuatorMotion *h = &motion[i];
         h->target = positions[i];
         h->speed = brake[i];
         h->position = fmin(fmax(h->position + h->speed, bounds[i].low), bounds[i].high); /* corrects rounding */
@@ -187,6 +187,12 @@ static inline void mc_stop_actuators(
 }
 
 /* ---- with bounded jerk ---- */
+
+#ifdef __GNUC__
+#define MC_APART __attribute__((cold)) /* not inlined: a tick without such bounds must not pay for it */
+#else
+#define MC_APART
+#endif
 
 /* Shares of a distance, and of a difference of speeds, that are covered in a tick at most; the second is four times the
    first, so that small distances are covered without overshoot. */
@@ -197,13 +203,13 @@ static inline void mc_stop_actuators(
    speed from which half of the allowed acceleration and jerk are enough to meet the target, and that speed is reached
    likewise.  `slope` is how that speed changes with the distance.  The shares are the same for all actuators. */
 static inline void mc_approach(
-    const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, int n, const double *goals, double *wanted
+    const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, const double *goals, double *wanted
 ) {
     double share = MC_MOST_OF_DISTANCE, slope = MC_MOST_OF_DISTANCE, grip = MC_MOST_OF_SPEED;
     for (int i = 0; i < n; i++) {
         const double acceleration = 0.5 * bounds[i].acceleration, jerk = 0.5 * bounds[i].jerk;
         const double ramp = acceleration / jerk;
-        const double far = fabs(held[i].target - held[i].position);
+        const double far = fabs(motion[i].target - motion[i].position);
         if (far <= acceleration * ramp * ramp) { /* v sqrt(v / J) = far: stopped before the acceleration is reached */
             const double own = cbrt(jerk / far);
             if (own < share) share = own, slope = 2.0 / 3.0 * own;
@@ -213,20 +219,20 @@ static inline void mc_approach(
         }
     }
     for (int i = 0; i < n; i++) {
-        const double moves = goals[i] - held[i].target;
-        wanted[i] = moves + share * (held[i].target - held[i].position) - held[i].speed;
+        const double moves = goals[i] - motion[i].target;
+        wanted[i] = moves + share * (motion[i].target - motion[i].position) - motion[i].speed;
         if (grip * grip * fabs(wanted[i]) > bounds[i].jerk) grip = sqrt(bounds[i].jerk / fabs(wanted[i]));
     }
     for (int i = 0; i < n; i++)
-        wanted[i] = grip * wanted[i] - slope * (held[i].speed - (goals[i] - held[i].target));
+        wanted[i] = grip * wanted[i] - slope * (motion[i].speed - (goals[i] - motion[i].target));
 }
 
 /* Move to the accelerations `a`, and fill `positions`. */
 static inline void mc_move_by(
-    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, int n, const double *a, double *positions
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, const double *a, double *positions
 ) {
     for (int i = 0; i < n; i++) {
-        mc_ActuatorMotion *h = &held[i];
+        mc_ActuatorMotion *h = &motion[i];
         h->acceleration = a[i];
         h->speed += a[i];
         h->position = fmin(fmax(h->position + h->speed, bounds[i].low), bounds[i].high); /* corrects rounding */
@@ -235,27 +241,27 @@ static inline void mc_move_by(
 }
 
 /* Fill `a` with the accelerations of the next tick of the stop. */
-static inline void mc_next_of_jerk_stop(const mc_JerkStop *stop, const mc_ActuatorMotion *held, int n, double *a) {
+static inline void mc_next_of_jerk_stop(const mc_JerkStop *stop, const mc_ActuatorMotion *motion, int n, double *a) {
     for (int i = 0; i < n; i++) {
-        const mc_ActuatorMotion *h = &held[i];
+        const mc_ActuatorMotion *h = &motion[i];
         a[i] = h->acceleration + (mc_brake_of(stop, h->speed, h->acceleration) - h->acceleration) / stop->ramp;
     }
 }
 
 /* As mc_stop_actuators, by the stop that goes with the state. */
-static inline void mc_follow_jerk_stop(
-    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, mc_JerkStop *stop, int n, double *positions
+static inline MC_APART void mc_follow_jerk_stop(
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, mc_JerkStop *stop, int n, double *positions
 ) {
     double a[MC_MOST_ACTUATORS];
-    mc_next_of_jerk_stop(stop, held, n, a);
-    for (int i = 0; i < n; i++) held[i].target = positions[i];
-    mc_move_by(bounds, held, n, a, positions);
+    mc_next_of_jerk_stop(stop, motion, n, a);
+    for (int i = 0; i < n; i++) motion[i].target = positions[i];
+    mc_move_by(bounds, motion, n, a, positions);
     *stop = mc_rest_of_stop(*stop);
 }
 
 /* As mc_limit_actuators, within bounds on jerk; `stop` goes with the state. */
-static inline int mc_limit_jerks(
-    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *held, mc_JerkStop *stop, int n, double *wanted, int64_t *acted
+static inline MC_APART int mc_limit_jerks(
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, mc_JerkStop *stop, int n, double *wanted, int64_t *acted
 ) {
     double x[MC_MOST_ACTUATORS] = {0.0}, v[MC_MOST_ACTUATORS] = {0.0}, a[MC_MOST_ACTUATORS] = {0.0};
     double brake[MC_MOST_ACTUATORS], move[MC_MOST_ACTUATORS], allowed = 0.0, factor = 1.0;
@@ -263,9 +269,9 @@ static inline int mc_limit_jerks(
     mc_JerkStop found = rest;
     int first = -1, usable = 1;
     for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for NaN */
-    for (int i = 0; i < n && !usable; i++) wanted[i] = held[i].target;
+    for (int i = 0; i < n && !usable; i++) wanted[i] = motion[i].target;
     for (int i = 0; i < n; i++) {
-        const mc_ActuatorMotion *h = &held[i];
+        const mc_ActuatorMotion *h = &motion[i];
         const double behind = h->target - h->position, faster = h->speed - (wanted[i] - h->target);
         v[i] = wanted[i] - h->position;
         a[i] = v[i] - h->speed;
@@ -278,21 +284,21 @@ static inline int mc_limit_jerks(
     if (first < 0) first = mc_find_stop(bounds, wanted, v, a, n, &found);
     if (first < 0) {
         for (int i = 0; i < n; i++) {
-            held[i].acceleration = a[i];
-            held[i].speed = v[i];
-            held[i].position = held[i].target = wanted[i];
+            motion[i].acceleration = a[i];
+            motion[i].speed = v[i];
+            motion[i].position = motion[i].target = wanted[i];
         }
         *stop = found;
         return !usable;
     }
-    mc_next_of_jerk_stop(stop, held, n, brake);
-    mc_approach(bounds, held, n, wanted, move);
+    mc_next_of_jerk_stop(stop, motion, n, brake);
+    mc_approach(bounds, motion, n, wanted, move);
     for (int i = 0; i < n; i++) {
         const mc_ActuatorBounds *b = &bounds[i];
-        const double at = held[i].acceleration, change = move[i] - brake[i];
+        const double at = motion[i].acceleration, change = move[i] - brake[i];
         const double high = fmax(fmin(at + b->jerk, b->acceleration), brake[i]); /* the brake's only by rounding */
         const double low = fmin(fmax(at - b->jerk, -b->acceleration), brake[i]);
-        held[i].target = wanted[i];
+        motion[i].target = wanted[i];
         if (move[i] > high && (high - brake[i]) < factor * change) factor = (high - brake[i]) / change, first = i;
         if (move[i] < low && (low - brake[i]) > factor * change) factor = (low - brake[i]) / change, first = i;
     }
@@ -303,8 +309,8 @@ static inline int mc_limit_jerks(
         int over;
         for (int i = 0; i < n; i++) {
             a[i] = brake[i] + tried * (move[i] - brake[i]);
-            v[i] = held[i].speed + a[i];
-            x[i] = held[i].position + v[i];
+            v[i] = motion[i].speed + a[i];
+            x[i] = motion[i].position + v[i];
         }
         over = mc_find_stop(bounds, x, v, a, n, &guess);
         if (over < 0) allowed = tried, found = guess;
@@ -312,15 +318,15 @@ static inline int mc_limit_jerks(
         if (allowed == factor) break;
     }
     for (int i = 0; i < n; i++) a[i] = brake[i] + allowed * (move[i] - brake[i]);
-    mc_move_by(bounds, held, n, a, wanted);
+    mc_move_by(bounds, motion, n, a, wanted);
     *stop = found;
     if (acted) acted[first]++;
     return 1;
 }
 
 /* As mc_tighten_bounds, if the goal bounds jerk; `smooth` says whether `stop` goes with the state, as it then does. */
-static inline int mc_tighten_jerk_bounds(
-    const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *held, mc_JerkStop *stop, int n,
+static inline MC_APART int mc_tighten_jerk_bounds(
+    const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, mc_JerkStop *stop, int n,
     int range, int *smooth
 ) {
     double x[MC_MOST_ACTUATORS] = {0.0}, v[MC_MOST_ACTUATORS] = {0.0}, a[MC_MOST_ACTUATORS] = {0.0};
@@ -328,7 +334,7 @@ static inline int mc_tighten_jerk_bounds(
     mc_JerkStop found = *smooth ? *stop : mc_at_rest;
     int over;
     for (int i = 0; i < n; i++) {
-        x[i] = held[i].position, v[i] = held[i].speed, a[i] = held[i].acceleration;
+        x[i] = motion[i].position, v[i] = motion[i].speed, a[i] = motion[i].acceleration;
         if (a[i] != a[i]) return -1; /* known after this tick */
         tried[i] = goal[i];
         tried[i].low = bounds[i].low;

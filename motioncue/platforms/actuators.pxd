@@ -23,7 +23,7 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
         double target           # wanted position of the tick before
         double acceleration     # kept while jerk is bounded, or bounds change; NaN: not known
     bint limit_actuators "mc_limit_actuators"(
-        const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* wanted, int64_t* acted
+        const ActuatorBounds* bounds, ActuatorMotion* motion, int n, double* wanted, int64_t* acted
     )
     bint within "mc_within"(const Geometry* p, const ActuatorBounds* bounds, const double* pose, double* positions)
     ctypedef struct PoseReduction "mc_PoseReduction":
@@ -45,24 +45,24 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
 cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
     void relax_bounds "mc_relax_bounds"(const ActuatorBounds* goal, ActuatorBounds* bounds, int n)
     int tighten_bounds "mc_tighten_bounds"(
-        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* held, int n, bint range
+        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* motion, int n, bint range
     )
     bint bounds_reached "mc_bounds_reached"(const ActuatorBounds* goal, const ActuatorBounds* bounds, int n)
     ctypedef struct JerkStop "mc_JerkStop":
         pass
     const JerkStop AT_REST "mc_at_rest"
     bint limit_jerks "mc_limit_jerks"(
-        const ActuatorBounds* bounds, ActuatorMotion* held, JerkStop* stop, int n, double* wanted, int64_t* acted
+        const ActuatorBounds* bounds, ActuatorMotion* motion, JerkStop* stop, int n, double* wanted, int64_t* acted
     )
     int tighten_jerk_bounds "mc_tighten_jerk_bounds"(
-        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* held, JerkStop* stop, int n, bint range,
+        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* motion, JerkStop* stop, int n, bint range,
         bint* smooth
     )
     void follow_jerk_stop "mc_follow_jerk_stop"(
-        const ActuatorBounds* bounds, ActuatorMotion* held, JerkStop* stop, int n, double* positions
+        const ActuatorBounds* bounds, ActuatorMotion* motion, JerkStop* stop, int n, double* positions
     )
     void stop_actuators "mc_stop_actuators"(
-        const ActuatorBounds* bounds, ActuatorMotion* held, int n, double* positions
+        const ActuatorBounds* bounds, ActuatorMotion* motion, int n, double* positions
     )
 
 
@@ -114,7 +114,7 @@ ctypedef struct ActuatorState:         # the state
     bint parked                 # whether the newest tick was to rest
     Fade raised                 # the way up: 0 parked, 1 at the cue
     LeadState lead
-    ActuatorMotion held[12]
+    ActuatorMotion motion[12]
     JerkStop stop               # a stop from there, while jerk is bounded
     PoseReduction reduction                 # parts of the pose that give way
     Easing easing

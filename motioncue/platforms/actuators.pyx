@@ -41,7 +41,7 @@ cdef void begin(const ActuatorParams* d, ActuatorState* s, bint parked) noexcept
     s.stop = AT_REST
     for i in range(d.geometry.count):
         s.reduction.positions[i] = d.neutral[i]
-        s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
+        s.motion[i].position = s.motion[i].target = d.parked[i] if parked else d.neutral[i]
 
 
 cdef double share_left(const Easing* e) noexcept nogil:
@@ -105,12 +105,15 @@ cdef void actuators_step(
         s.unreached += 1
     rise(d, fade_step(&s.raised, not parked), positions)
     lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
-    cdef bint acted
     if d.smooth:
-        acted = limit_jerks(d.bounds, s.held, &s.stop, d.geometry.count, positions, s.acted)
-    else:
-        acted = limit_actuators(d.bounds, s.held, d.geometry.count, positions, s.acted)
-    if not acted and s.reduction.slowed >= 0:
+        step_smoothly(d, s, positions)
+    elif not limit_actuators(d.bounds, s.motion, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
+        s.acted[s.reduction.slowed] += 1
+
+
+cdef void step_smoothly(const ActuatorParams* d, ActuatorState* s, double* positions) noexcept nogil:
+    """Do the end of a tick where jerk is bounded."""
+    if not limit_jerks(d.bounds, s.motion, &s.stop, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
         s.acted[s.reduction.slowed] += 1
 
 
@@ -135,25 +138,25 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
             positions[i] += left_at(&e.joins[i], e.position)
         e.bounds[i].speed = bounds[i].speed
     if d.smooth:
-        over = tighten_jerk_bounds(bounds, e.bounds, s.held, &s.stop, n, e.position >= 1.0, &e.smooth)
+        over = tighten_jerk_bounds(bounds, e.bounds, s.motion, &s.stop, n, e.position >= 1.0, &e.smooth)
     else:
-        over = tighten_bounds(bounds, e.bounds, s.held, n, e.position >= 1.0)
+        over = tighten_bounds(bounds, e.bounds, s.motion, n, e.position >= 1.0)
         if over < 0:
             e.smooth = False
     if e.smooth:
         if over >= 0:
-            follow_jerk_stop(e.bounds, s.held, &s.stop, n, positions)
-        elif limit_jerks(e.bounds, s.held, &s.stop, n, positions, s.acted):
+            follow_jerk_stop(e.bounds, s.motion, &s.stop, n, positions)
+        elif limit_jerks(e.bounds, s.motion, &s.stop, n, positions, s.acted):
             s.reduction.slowed = -1
     else:
         for i in range(n):
-            s.held[i].acceleration = -s.held[i].speed
+            s.motion[i].acceleration = -s.motion[i].speed
         if over >= 0:
-            stop_actuators(e.bounds, s.held, n, positions)
-        elif limit_actuators(e.bounds, s.held, n, positions, s.acted):
+            stop_actuators(e.bounds, s.motion, n, positions)
+        elif limit_actuators(e.bounds, s.motion, n, positions, s.acted):
             s.reduction.slowed = -1
         for i in range(n):
-            s.held[i].acceleration += s.held[i].speed
+            s.motion[i].acceleration += s.motion[i].speed
     if over < 0:
         over = s.reduction.slowed
     if over >= 0:
@@ -161,7 +164,7 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
     e.on = e.position < 1.0 or e.smooth != d.smooth or not bounds_reached(d.bounds, e.bounds, n)
     if not e.on and not d.smooth:
         for i in range(n):
-            s.held[i].acceleration = 0.0
+            s.motion[i].acceleration = 0.0
 
 
 cdef void actuators_continue(
@@ -202,7 +205,7 @@ cdef void actuators_continue(
         e.former[i].acceleration = max(d.bounds[i].acceleration, asked[i].acceleration)
         e.former[i].jerk = max(d.bounds[i].jerk, asked[i].jerk)
         if not e.on and not before.smooth:
-            s.held[i].acceleration = NAN
+            s.motion[i].acceleration = NAN
     if not e.on:
         e.smooth = before.smooth
     e.weight = weight
@@ -217,7 +220,7 @@ cdef void actuators_continue(
     lead_as_before(&leading, &led_before, &s.lead, d.geometry.count, positions)
     relax_bounds(d.bounds, e.bounds, d.geometry.count)
     for i in range(d.geometry.count):
-        value = s.held[i].target - positions[i]
+        value = s.motion[i].target - positions[i]
         if going:               # what remains of the join before keeps its slope and bend
             slope = slope_at(&e.joins[i], position) * scale
             bend = bend_at(&e.joins[i], position) * scale * scale
@@ -240,7 +243,7 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     if s.raised.position != (0.0 if s.parked else 1.0) or s.easing.on:
         return False
     for i in range(<int>MOST):
-        if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target or s.held[i].acceleration != 0.0:
+        if s.motion[i].speed != 0.0 or s.motion[i].position != s.motion[i].target or s.motion[i].acceleration != 0.0:
             return False
     return True
 
@@ -280,9 +283,9 @@ cdef bint to_lanes(void* state, const void* coeffs, double* out) noexcept nogil:
     if memcmp(s.reduction.at, s.reduction.pose, 6 * sizeof(double)) != 0:
         return False
     for i in range(d.geometry.count):
-        if not s.held[i].position == s.held[i].target == s.reduction.positions[i]:
+        if not s.motion[i].position == s.motion[i].target == s.reduction.positions[i]:
             return False
-        out[6 + 2 * i], out[7 + 2 * i] = s.held[i].position, s.held[i].speed
+        out[6 + 2 * i], out[7 + 2 * i] = s.motion[i].position, s.motion[i].speed
     memcpy(out, s.reduction.pose, 6 * sizeof(double))
     return True
 
@@ -293,8 +296,8 @@ cdef void from_lanes(void* state, const void* coeffs, const double* packed) noex
     memcpy(s.reduction.pose, packed, 6 * sizeof(double))
     memcpy(s.reduction.at, packed, 6 * sizeof(double))
     for i in range((<const ActuatorParams*>coeffs).geometry.count):
-        s.held[i].position = s.held[i].target = s.reduction.positions[i] = packed[6 + 2 * i]
-        s.held[i].speed = packed[7 + 2 * i]
+        s.motion[i].position = s.motion[i].target = s.reduction.positions[i] = packed[6 + 2 * i]
+        s.motion[i].speed = packed[7 + 2 * i]
 
 
 cdef class Actuators(Stage):

@@ -168,7 +168,7 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
 
     In m or rad; None if no end was found.
     """
-    bounds = ActuatorBounds(*np.array(built.bounds).T)
+    bounds = ActuatorBounds.columns(built.bounds)
     found: dict[str, tuple[float | None, float | None]] = {}
     for place, (channel, farthest) in enumerate(zip(CHANNELS, FARTHEST, strict=True)):
         sides: list[float | None] = []

@@ -165,7 +165,7 @@ class MotionPlatform:
         poses : array_like of float64, shape (n, 6)
             Surge, sway, heave [m], roll, pitch, yaw [rad].
         """
-        bounds = ActuatorBounds(*np.array(self.bounds).T)
+        bounds = ActuatorBounds.columns(self.bounds)
         positions = self._built.kinematics.inverse(poses, held=True)
         reached: npt.NDArray[np.bool_] = ((bounds.low <= positions) & (positions <= bounds.high)).all(axis=1)
         return reached
@@ -206,7 +206,7 @@ class MotionPlatform:
         corners[:, driven] = list(itertools.product(*zip(low[driven], high[driven], strict=True)))
         share = _largest(lambda part: bool(self.reaches(part * np.concatenate((corners, poses))).all()))
         singular, at = self._least_singular(np.concatenate((np.zeros((1, 6)), poses[reached])))
-        bounds = ActuatorBounds(*np.array(self.bounds).T)
+        bounds = ActuatorBounds.columns(self.bounds)
         steepest = [np.abs(rows[:, place]) for place in range(6)]
         fastest, hardest = (
             {

@@ -5,13 +5,14 @@ A platform is a frame carried by actuators of one kind, and any number of single
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
+import numpy as np
 
 from motioncue.core.table import Positive, Table
 
@@ -51,6 +52,11 @@ class ActuatorBounds(NamedTuple):
     """Largest acceleration, in both directions."""
     jerk: float = math.inf
     """Largest jerk, in both directions."""
+
+    @staticmethod
+    def columns(bounds: "Sequence[ActuatorBounds]") -> Any:
+        """Return those of all actuators as one, each an array."""
+        return ActuatorBounds(*np.array(bounds).T)
 
 
 class Travel(Table, frozen=True, kw_only=True):

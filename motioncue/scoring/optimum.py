@@ -230,7 +230,7 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tup
     from scipy import sparse
 
     n = len(about.felt[::ROWS])
-    bounds = ActuatorBounds(*np.array(built.bounds).T)
+    bounds = ActuatorBounds.columns(built.bounds)
     nothing = sparse.csc_matrix((n, spline.place.shape[1]))
     matrices, most = [], []
     for actuator in (*group.leads, *group.follows):

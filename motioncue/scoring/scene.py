@@ -135,7 +135,7 @@ class Scene:
         places = self.built.kinematics.inverse(poses)
         if not np.isfinite(places).all():
             return np.full((3, places.shape[1]), np.inf)
-        bounds = ActuatorBounds(*np.array(self.built.bounds).T)
+        bounds = ActuatorBounds.columns(self.built.bounds)
         neutral = np.array(self.built.neutral)
         low, high = bounds.low - neutral, bounds.high - neutral
         return _shares(places - neutral, self.rate_hz, low, high, bounds.speed, bounds.acceleration)
@@ -202,7 +202,7 @@ def _limits(built: Built, slopes: Array) -> tuple[Array, Array, Array, Array]:
     slopes = np.abs(slopes)
     moved = slopes.max(axis=0) > optimum.LEAST
     ends = np.array([[np.nan if end is None else end for end in pair] for pair in ranges(built).values()])
-    bounds = ActuatorBounds(*np.array(built.bounds).T)
+    bounds = ActuatorBounds.columns(built.bounds)
     with np.errstate(divide="ignore"):
         speed, acceleration = (np.min(most[:, None] / slopes, axis=0) for most in (bounds.speed, bounds.acceleration))
     return tuple(np.where(moved, each, np.nan) for each in (*ends.T, speed, acceleration))  # type: ignore[return-value]

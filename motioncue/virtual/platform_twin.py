@@ -126,7 +126,7 @@ class VirtualPlatform:
         ticks more than a twentieth beyond either.
         """
         found = self._servos.stats()
-        bounds = ActuatorBounds(*np.array(self.built.bounds).T)
+        bounds = ActuatorBounds.columns(self.built.bounds)
         columns = {
             "travel": (found["highest"] - found["lowest"]) / (bounds.high - bounds.low),
             "hits": found["hits"],
@@ -330,7 +330,7 @@ class PlatformListener(DatagramListener):
         with self._busy:
             made = np.concatenate(self._made) if self._made and not self._forgotten else np.empty((0, 1))
         ticks = ticks[: len(made)]
-        bounds = ActuatorBounds(*np.array(self.platform.built.bounds).T)
+        bounds = ActuatorBounds.columns(self.platform.built.bounds)
         poses = np.stack([ticks["cue"][channel] for channel in CHANNELS], axis=1)
         wanted = self.platform.built.kinematics.inverse(poses)
         usable = ((bounds.low <= wanted) & (wanted <= bounds.high)).all(axis=1) & (ticks["weight"] == 1.0)

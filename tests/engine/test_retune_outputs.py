@@ -107,7 +107,7 @@ SECTIONS = st.lists(st.tuples(changes(), KINDS, st.integers(0, 300), st.booleans
 
 def settled(newest, bounds):
     """Return how many ticks it takes to come within the newest bounds from anywhere in the others, and to rest."""
-    goal, widest = ActuatorBounds(*np.array(newest).T), loosest(bounds)
+    goal, widest = ActuatorBounds.columns(newest), loosest(bounds)
     way = widest.high - widest.low
     seconds = way / goal.speed + (goal.speed + widest.speed) / goal.acceleration + 4 * np.sqrt(way / goal.acceleration)
     return int(np.ceil((2.5 + 3 * seconds.max()) / DT))
@@ -367,19 +367,20 @@ def test_a_run_with_changes_in_every_state_keeps_the_bounds_and_ends_parked(pres
 
 
 @pytest.mark.parametrize("ticks", range(2, 8))
-def test_a_run_that_stops_as_settings_change_ends_where_the_new_ones_park_it(ticks):
-    """The platform rests when both are asked for; it may not count as parked before it has gone to the new place."""
-    profile = profile_for("posts-4", "platform.rise_s=1", "supervisor.leave_s=20")
-    pipeline = Pipeline(profile, FakeClock(10**9), trace=30_000)
+@pytest.mark.parametrize(("change", "place"), [("park=neutral", 0.0), ("post.min_m=-0.09999999", -0.09999999)])
+def test_a_run_that_stops_as_settings_change_ends_where_the_new_ones_park_it(change, place, ticks):
+    """It may not count as parked before it has gone there, even where the way begins too slowly to move a double."""
+    profile = profile_for("posts-4", "platform.rise_s=60", "supervisor.leave_s=200")
+    pipeline = Pipeline(profile, FakeClock(10**9), trace=100_000)
     pipeline.emitter.run(until_ns=1_300_000_000)
-    pipeline.retune("platform.park=neutral")
+    pipeline.retune(f"platform.{change}")
     pipeline.emitter.run(until_ns=1_300_000_000 + ticks * PERIOD)
     pipeline.emitter.stop()
-    pipeline.emitter.run(until_ns=60_000_000_000)
+    pipeline.emitter.run(until_ns=250_000_000_000)
     sent = pipeline.emitter.trace["actuators"][:, :4]
-    assert sent[0, 0] < -0.05
+    assert sent[0, 0] == -0.1
     assert pipeline.emitter.state == "OFFLINE"
-    np.testing.assert_array_equal(sent[-1], np.zeros(4))
+    np.testing.assert_array_equal(sent[-1], np.full(4, place))
 
 
 def test_a_relay_and_a_stepper_take_changes_of_an_output():

@@ -183,7 +183,7 @@ def _actuators(platform: Platform) -> tuple[Array, Array, Geared | None]:
     nudges = NUDGE * np.eye(6)
     slopes = ((places(nudges) - places(-nudges)) / (2.0 * NUDGE)).T
     slopes[np.abs(slopes) < LEAST] = 0.0
-    neutral, bounds = measured(np.array(platform.neutral)), ActuatorBounds(*np.array(platform.bounds).T)
+    neutral, bounds = measured(np.array(platform.neutral)), ActuatorBounds.columns(platform.bounds)
     linear = np.allclose(places(TRIED[None])[0], neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
     low, high = measured(bounds.low) - neutral, measured(bounds.high) - neutral
     place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)

@@ -12,9 +12,9 @@ from motioncue.core.threads cimport (
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
 from motioncue.core.records cimport PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write
-from motioncue.engine.outputs cimport Outputs
+from motioncue.engine.outputs cimport Outputs, encode_outputs
 from motioncue.engine.retune cimport Cueing, CueingState, Settings, retune_poll
-from motioncue.engine.tick cimport Envelope, cueing_tick
+from motioncue.engine.tick cimport Envelope, EnvelopeState, cueing_tick
 from motioncue.frames.intake cimport Intake
 from motioncue.output.actuation cimport chain_at_rest, chain_hurry
 from motioncue.output.sinks cimport any_lost, send_all, take_back
@@ -62,7 +62,7 @@ cdef class Emitter(Outputs):
     cdef int64_t _index         # index of the next tick
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # interpolates between frames
-    cdef Envelope _envelope     # what it puts around the algorithm
+    cdef EnvelopeState _envelope
     cdef Tick _tick
     cdef int _driven            # the first output that moves actuators, or -1
     cdef TickSlot _newest       # slot from the emitter to whoever watches
@@ -171,7 +171,9 @@ cdef class Emitter(Outputs):
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
         self.cue(&step)
-        self.encode(self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index)
+        encode_outputs(
+            &self._sinks, self._actuations, self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index
+        )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
         now = self._deadline if self._replaying else clock.now(clock.memory)
@@ -194,13 +196,10 @@ cdef class Emitter(Outputs):
     cdef void cue(self, const Step* step) noexcept nogil:
         """Fill the tick's cue."""
         cdef Supervisor* s = &self._supervisor
-        cdef Envelope* e = &self._envelope
-        e.begin = step.begin
-        e.neutral = not s.fade.position > 0.0
-        e.frozen = s.state == FAULT
-        e.broken = False
-        e.weight = step.weight
-        cueing_tick(self._cued, e, &s.motion if e.neutral else &self._bridge.motion, &self._tick.cue)
+        cdef Envelope e = Envelope(
+            &self._envelope, step.begin, not s.fade.position > 0.0, s.state == FAULT, False, step.weight
+        )
+        cueing_tick(self._cued, &e, &s.motion if e.neutral else &self._bridge.motion, &self._tick.cue)
         self._tick.cue.time = self._deadline
         if e.broken and not s.faulted:
             s.faulted = True

@@ -4,12 +4,8 @@ from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
-from motioncue.core.records cimport Cue
 from motioncue.core.threads cimport mc_load
-from motioncue.engine.retune cimport CueingState
-from motioncue.engine.tick cimport cueing_actuate
-from motioncue.output.actuation cimport RISING, reported_state
-from motioncue.output.sinks cimport OTHERS, PACKET_BYTES, PACKETS, Other, Sink, encode_all
+from motioncue.output.sinks cimport OTHERS, PACKET_BYTES, PACKETS, Other, Sink
 from motioncue.transports.line cimport Line
 from motioncue.transports.sockets cimport packed_address
 from motioncue.wire.checksum cimport Seal
@@ -67,17 +63,6 @@ cdef class Outputs:
         memcpy(other.packet, <const uint8_t*>packet, table.size)
         self._owned.append((table, packet, seal_with))
         self._sinks.other_count += 1
-
-    cdef void encode(
-        self, CueingState* c, const Cue* cue, bint parked, int state, bint waiting, int64_t index
-    ) noexcept nogil:
-        """Fill every output's actuation from the cue, and the packets of tick `index` from the actuations."""
-        cdef int reported[OUTPUTS]
-        cdef int i
-        for i in range(c.now.outputs):
-            self._actuations[i] = cueing_actuate(c, i, cue, parked)
-            reported[i] = RISING if waiting else reported_state(c.now.chains[i], state)
-        encode_all(&self._sinks, self._actuations, reported, index, cue.time)
 
     def outputs(self):
         """Return each output's packet counters, in the order of `add_output`."""

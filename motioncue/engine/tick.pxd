@@ -16,14 +16,18 @@ from motioncue.output.actuation cimport actuate, chain_reset
 from motioncue.safety.limiter cimport lean_cue, limit_cue, limits_rest
 
 
-ctypedef struct Envelope:       # what an engine puts around an algorithm
+ctypedef struct EnvelopeState:
+    Cue good                # the last finite cue, before the fade
+    Cue unfaded             # cue of the last tick, before fade and limits
+
+
+ctypedef struct Envelope:       # what an engine puts around an algorithm in a tick
+    EnvelopeState* state
     bint begin              # the algorithm starts from rest at this tick
     bint neutral            # the fade is at neutral: nothing is cued
     bint frozen             # the algorithm does not run: the last finite cue goes on
-    bint broken             # set by a tick: the algorithm's cue was NaN or infinite
+    bint broken             # set by the tick: the algorithm's cue was NaN or infinite
     double weight           # share of the cue that is sent, 0 to 1
-    Cue good                # the last finite cue, before the fade
-    Cue unfaded             # cue of the last tick, before fade and limits
 
 
 cdef inline bint possible(const Motion* m) noexcept nogil:
@@ -74,8 +78,7 @@ cdef inline void run_in_envelope(CueingState* c, Envelope* e, const Motion* moti
     cdef int i
     if e.begin:             # from rest, without memory of an earlier drive
         begin_algorithm(c)
-        memset(&e.good, 0, sizeof(Cue))
-        memset(&e.unfaded, 0, sizeof(Cue))
+        memset(e.state, 0, sizeof(EnvelopeState))
     if e.neutral:
         rest_algorithm(c)
         memset(cue, 0, sizeof(Cue))
@@ -87,16 +90,16 @@ cdef inline void run_in_envelope(CueingState* c, Envelope* e, const Motion* moti
     else:
         run_algorithm(c, motion, cue)
         if finite(cue):
-            e.good = cue[0]
+            e.state.good = cue[0]
         else:
             e.broken = True
-    cue[0] = e.good
+    cue[0] = e.state.good
     lean_cue(c.now.limits, channels)    # before the fade: half of pi is no lean, half its lean is 0
     if e.weight != 1.0 and not e.begin:
         # Halves of a heading of pi and of -pi differ, so while faded, angles continue where they were.
-        cue.roll -= 2.0 * M_PI * rint((cue.roll - e.unfaded.roll) / (2.0 * M_PI))
-        cue.yaw -= 2.0 * M_PI * rint((cue.yaw - e.unfaded.yaw) / (2.0 * M_PI))
-    e.unfaded = cue[0]
+        cue.roll -= 2.0 * M_PI * rint((cue.roll - e.state.unfaded.roll) / (2.0 * M_PI))
+        cue.yaw -= 2.0 * M_PI * rint((cue.yaw - e.state.unfaded.yaw) / (2.0 * M_PI))
+    e.state.unfaded = cue[0]
     if e.weight != 1.0:     # a weight of 1 keeps every bit
         for i in range(CHANNELS):
             channels[i] *= e.weight

@@ -86,12 +86,12 @@ def _units(table: SourcePacket, channels: dict[str, SourceField]) -> Iterator[tu
         now = channels[names[0]].unit or next(iter(units))
         for unit in tried or units:
             if unit != now:
-                yield (
-                    f"{', '.join(names)}: unit = '{unit}'",
-                    _each(
-                        table, lambda f, n=names, u=unit: msgspec.structs.replace(f, unit=u) if f.channel in n else f
-                    ),  # type: ignore[misc]
-                )
+                yield f"{', '.join(names)}: unit = '{unit}'", _in_unit(table, names, unit)
+
+
+def _in_unit(table: SourcePacket, names: list[str], unit: str) -> SourcePacket:
+    """Return the description with channels in a unit."""
+    return _each(table, lambda f: msgspec.structs.replace(f, unit=unit) if f.channel in names else f)
 
 
 def _exchanges(table: SourcePacket, channels: dict[str, SourceField]) -> Iterator[tuple[str, SourcePacket]]:
@@ -111,13 +111,12 @@ def _signs(table: SourcePacket, channels: dict[str, SourceField]) -> Iterator[tu
     """Yield the description with the sign of an element turned that is no option."""
     for name in channels:
         if CHANNELS[name].vector in TURNED and name != "quaternion_w":
-            yield (
-                f"{name}: the opposite sign (scale = {-channels[name].scale:g})",
-                _each(
-                    table,
-                    lambda f, n=name: msgspec.structs.replace(f, scale=-f.scale, bias=-f.bias) if f.channel == n else f,  # type: ignore[misc]
-                ),
-            )
+            yield f"{name}: the opposite sign (scale = {-channels[name].scale:g})", _turned(table, name)
+
+
+def _turned(table: SourcePacket, name: str) -> SourcePacket:
+    """Return the description with the sign of a channel turned."""
+    return _each(table, lambda f: msgspec.structs.replace(f, scale=-f.scale, bias=-f.bias) if f.channel == name else f)
 
 
 def _axes(table: SourcePacket, channels: dict[str, SourceField]) -> Iterator[tuple[str, str | tuple[str, ...]]]:

@@ -9,17 +9,21 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
+import numpy as np
 
 from motioncue.check.compare import OPEN, Finding
+from motioncue.check.description import axes_changed
 from motioncue.sources.described.source import DescribedSource
 
 __all__ = ["Advice", "OptionFinding", "advise"]
 
 TOGETHER = 4  # readings to change at once, at most, of which each corrects something alone
+SEEDS = 3  # readings to combine with any other
 USEFUL = 6  # of those readings, the most to combine
 TRIED = 20_000  # frames to examine of each other reading, at most
 DERIVED = "derived"  # value of options that ignore what the source reports
 SOURCE = "source.acceleration"
+PACKET = "source.packet"  # a correction of the description, in words
 FELT = (
     "acceleration",
     "gravity",
@@ -55,6 +59,10 @@ Change = dict[str, Any]
 Found = Mapping[str, Finding]
 
 
+Findings = Callable[[Any, str, int | None, str], Sequence[Finding]]
+"""Takes options, how the acceleration is had, the most frames, and a correction of the description."""
+
+
 class OptionFinding(NamedTuple):
     """What the drive shows about one option of the source."""
 
@@ -78,19 +86,23 @@ class Advice(NamedTuple):
 class _Trials:
     """Results of each change of the options, examined once."""
 
-    def __init__(
-        self, findings: Callable[[Any, str, int | None], Sequence[Finding]], now: Any, acceleration: str
-    ) -> None:
-        self._findings, self._now, self._acceleration = findings, now, acceleration
+    def __init__(self, findings: Findings, now: Any, acceleration: str, module: Any, packages: int) -> None:
+        self._findings, self._now, self._acceleration, self._module = findings, now, acceleration, module
+        self._is_long = packages > TRIED
         self._seen: dict[tuple[tuple[str, Any], ...], Found] = {}
+
+    def axes_changed(self, change: Change) -> tuple[str, int]:
+        """Return whose directions of axes a change of the description turns, if any, and how many."""
+        return axes_changed(change[PACKET], self._module) if PACKET in change else ("", 0)
 
     def of(self, change: Change, most: int | None = TRIED) -> Found:
         """Return the findings with a change, by name."""
+        most = most if self._is_long else None
         key = (*sorted(change.items()), ("frames", most))
         if key not in self._seen:
-            fields = {name: value for name, value in change.items() if name != SOURCE}
+            fields = {name: value for name, value in change.items() if name not in (SOURCE, PACKET)}
             options = msgspec.structs.replace(self._now, **fields)
-            found = self._findings(options, change.get(SOURCE, self._acceleration), most)
+            found = self._findings(options, change.get(SOURCE, self._acceleration), most, change.get(PACKET, ""))
             self._seen[key] = {finding.name: finding for finding in found}
         return self._seen[key]
 
@@ -124,20 +136,24 @@ def _clock(module: Any, now: Any, before: Found) -> list[Change]:
 
 
 def advise(
-    findings_of: Callable[[Any, str, int | None], Sequence[Finding]],
+    findings_of: Findings,
     module: Any,
     now: Any,
     acceleration: str,
     findings: Sequence[Finding],
+    corrections: Iterable[str] = (),
+    *,
+    packages: int = TRIED + 1,
 ) -> Advice:
-    """Return the changes to advise."""
+    """Return the changes to advise, corrections of the description among them."""
     values = {**choices(module, now, acceleration), SOURCE: ("native", "from_velocity")}
     base = {**{name: getattr(now, name) for name in values if name != SOURCE}, SOURCE: acceleration}
-    trials = _Trials(findings_of, now, acceleration)
+    trials = _Trials(findings_of, now, acceleration, module, packages)
     before = {finding.name: finding for finding in findings}
     singles = [{name: value} for name, many in values.items() for value in many if value != base[name]]
     if _another_unit(module, findings):
         singles = [change for change in singles if change.get(SOURCE) != "from_velocity"]
+    singles += [{PACKET: words} for words in corrections]
     vectors: Sequence[Set[str]] = getattr(module, "VECTORS", ())
     best = _best(trials, [*singles, *_clock(module, now, before)], vectors, before)
     settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
@@ -189,7 +205,7 @@ def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, st
 
 
 def _keyed(change: Change) -> dict[str, Any]:
-    return {(name if name == SOURCE else f"source.options.{name}"): value for name, value in change.items()}
+    return {(name if name in (SOURCE, PACKET) else f"source.options.{name}"): value for name, value in change.items()}
 
 
 def _derives(change: Change) -> bool:
@@ -232,12 +248,39 @@ def _groups(
         yield _several(of_one, count)
     for count in range(2, TOGETHER + 1):
         yield _several([mending], count)
+    yield _with_any(_seeds(trials, readings, before), readings)
     yield ways_out
-    legible = [change for change in readings if not _garbles(before, trials.of(change))]
+    legible = [change for change in readings if PACKET not in change and not _garbles(before, trials.of(change))]
     yield _pairs(legible, legible)
     both = (*readings, *ways_out)
     useful = [change for change in both if _mended(before, trials.of(change), wrong, _derives(change))]
     yield _pairs(useful, useful)
+
+
+def _seeds(trials: _Trials, readings: Sequence[Change], before: Found) -> list[Change]:
+    """Return the readings with which the least is wrong, one of each kind, to be combined with any others."""
+
+    def left(change: Change) -> tuple[int, float]:
+        found = trials.of(change)
+        wrong = [finding for finding in found.values() if finding.verdict == "wrong"]
+        return len(wrong) - sum(name not in found for name in before), sum(min(one.misfit, 10.0) for one in wrong)
+
+    now = sum(finding.verdict == "wrong" for finding in before.values())
+    ranked = sorted((left(change), n) for n, change in enumerate(readings))
+    return [readings[n] for (wrong, _), n in ranked if wrong < now or now > 1][:SEEDS]
+
+
+def _with_any(seeds: Sequence[Change], readings: Sequence[Change]) -> list[Change]:
+    """Return each seed with each other reading; two corrections of a description become one."""
+    out = []
+    for one in seeds:
+        for two in readings:
+            if one.keys() == two.keys() == {PACKET}:
+                if one[PACKET].partition(" = ")[0] != two[PACKET].partition(" = ")[0]:
+                    out.append({PACKET: "; ".join(sorted((one[PACKET], two[PACKET])))})
+            elif not one.keys() & two.keys():
+                out.append({**one, **two})
+    return _distinct(out)
 
 
 def _garbles(before: Found, after: Found) -> bool:
@@ -276,7 +319,25 @@ def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) 
     equal = [change for count, change in mended if most and count == most]
     equal = [c for c in equal if _mended(before, trials.of(c, None), wrong, _derives(c)) == most]
     shown = max((_right(trials.of(change)) for change in equal), default=0)
-    return most, [change for change in equal if _right(trials.of(change)) == shown]
+    equal = [change for change in equal if _right(trials.of(change)) == shown]
+    # Of axes that explain as much, those that leave most as it is described.
+    fewest = {
+        key: min((turned for k, turned in map(trials.axes_changed, equal) if k == key))
+        for key in {trials.axes_changed(change)[0] for change in equal}
+    }
+    return most, _different(
+        trials, [c for c in equal if trials.axes_changed(c)[1] == fewest[trials.axes_changed(c)[0]]]
+    )
+
+
+def _different(trials: _Trials, changes: list[Change]) -> list[Change]:
+    """Return the changes, without others that give the same motion."""
+    out: dict[float, Change] = {}
+    for change in changes:
+        digest = next(iter(trials.of(change, None).values())).digest
+        if not any(abs(digest - other) <= SAME * max(1.0, abs(other)) for other in out):
+            out[digest] = change
+    return list(out.values())
 
 
 def _baseless(before: Found, after: Found) -> bool:
@@ -296,7 +357,8 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
     shown to be right.
     """
     mended = right = 0
-    worse = WORSE_DERIVED if derived else WORSE
+    # Of other frames, answers weaker or stronger say nothing.
+    worse = np.inf if _is(before, "frames", "wrong") else WORSE_DERIVED if derived else WORSE
     for name, then in after.items():
         was = before.get(name)
         if was is None:  # a question that could not be asked before

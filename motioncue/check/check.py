@@ -7,6 +7,7 @@ only.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ import numpy as np
 from motioncue import sources
 from motioncue.check.advice import Advice, OptionFinding, advise
 from motioncue.check.compare import (
+    FELT,
     SLOW_M_S,
     WINDOW_S,
     WINDOWS,
@@ -27,10 +29,12 @@ from motioncue.check.compare import (
     turns,
     windows_of,
 )
+from motioncue.check.description import corrected, corrections
+from motioncue.check.reading import read_frames
 from motioncue.check.signs import examine
-from motioncue.core.channels import MOTION_DTYPE
-from motioncue.errors import PacketError
+from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.settings import Watch
+from motioncue.sources import DescribedSource
 from motioncue.wire.packet import Derivation
 
 __all__ = ["FRAME_TIME", "Report", "Timing", "check"]
@@ -114,7 +118,7 @@ def _paces(drive: Drive, clock: Array, typical: float) -> dict[str, float]:
         said = np.array([integral(drive, w, axis) for axis in drive.velocity.T]).T.reshape(-1, 3)
         moving = np.linalg.norm(moved, axis=1) > SLOW_M_S * WINDOW_S
         _add(out, "velocity", said[moving].ravel(), moved[moving].ravel(), moving)
-    if drive.acceleration_is_independent:
+    if "surge" in drive.felt:
         speed = drive.motion["speed"]
         change = speed[w.last] - speed[w.first]
         fast = (np.minimum(speed[w.last], speed[w.first]) > SLOW_M_S) & (np.abs(change) > 0.3)
@@ -173,6 +177,11 @@ class Timing(NamedTuple):
     clock: str  # the clock of these times
 
 
+MOVED = ("surge", "sway", "heave", "roll", "pitch", "roll_rate", "pitch_rate", "yaw_rate")
+REFUSED_CORRECTION = [Finding("frames", "wrong", "the corrections contradict each other")]
+NO_TIMING = Timing(0, None, {}, None, 0, 0, None, {}, "")
+
+
 class Report(NamedTuple):
     """The report of `motioncue check`."""
 
@@ -201,7 +210,7 @@ def check(
     now = msgspec.convert(dict(options or {}), module.Options)
     source = _Source(module, packages, times_s, rate_hz, watch or Watch())
     findings, timing = source.examined(now, acceleration)
-    advice = advise(source.findings, module, now, acceleration, findings)
+    advice = advise(source.findings, module, now, acceleration, findings, source.corrections, packages=len(packages))
     if timing.frames < 2 and not advice.changes:
         because = ", ".join(
             (reason in REFUSED_BY_SIZE and _other_sizes(module, packages)) or f"{count} {reason.replace('_', ' ')}"
@@ -217,7 +226,7 @@ def check(
 
 def _other_sizes(module: Any, packages: Sequence[bytes]) -> str:
     """Return in words which sizes came and which a description allows; empty if some of them are the same."""
-    if not isinstance(module, sources.DescribedSource):
+    if not isinstance(module, DescribedSource):
         return ""
     sizes = sorted({(form.packet.size, form.largest) for form in module.forms})
     if any(least <= len(package) <= most for package in packages for least, most in sizes):
@@ -244,40 +253,47 @@ class _Source:
         watch: Watch,
     ) -> None:
         self.module = module
+        self._sources: dict[str, DescribedSource | None] = {}
         self._packages = packages
         self._timed = times_s is not None or rate_hz is not None
         self._came = None if times_s is None else [1 + round((time - times_s[0]) * 1e9) for time in times_s]
         self._period = 1e9 / rate_hz if rate_hz else 0.0  # [ns]
         self._watch = watch
 
-    def findings(self, options: Any, acceleration: str, most: int | None = None) -> list[Finding]:
-        """Return the findings of a reading, from its first `most` frames."""
-        return self.examined(options, acceleration, most)[0]
+    @cached_property
+    def corrections(self) -> list[str]:
+        """The corrections of the description that make sense; none for a built-in source."""
+        words = corrections(self.module) if isinstance(self.module, DescribedSource) else ()
+        return [each for each in words if self._corrected(each) is not None]
 
-    def examined(self, options: Any, acceleration: str, most: int | None = None) -> tuple[list[Finding], Timing]:
+    def _corrected(self, words: str) -> DescribedSource | None:
+        """Return the source with corrections, separated by semicolons; None if they contradict each other."""
+        if words not in self._sources:
+            self._sources[words] = corrected(self.module, words)
+        return self._sources[words]
+
+    def findings(self, options: Any, acceleration: str, most: int | None = None, correction: str = "") -> list[Finding]:
+        """Return the findings of a reading, from its first `most` frames."""
+        return self.examined(options, acceleration, most, correction)[0]
+
+    def examined(
+        self, options: Any, acceleration: str, most: int | None = None, correction: str = ""
+    ) -> tuple[list[Finding], Timing]:
         """Return the findings of a reading, and its timing."""
-        intake = self.module.intake(options, derivation=Derivation(acceleration))
+        module: Any = self._corrected(correction) if correction else self.module
+        if module is None:
+            return REFUSED_CORRECTION, NO_TIMING
+        try:
+            intake = module.intake(options, derivation=Derivation(acceleration))
+        except ConfigError:
+            if not correction:
+                raise
+            return REFUSED_CORRECTION, NO_TIMING
         intake.watch(self._watch)
         intake.begin(1)
-        rows: list[bytes] = []
-        world: list[Any] = []
-        part: list[int] = []
-        held = 0  # frames that an engine would not follow
-        for index, package in enumerate(self._packages):
-            if most is not None and len(rows) >= most:
-                break
-            before = intake.accepted
-            # Without arrival times, a package that is not a frame takes no time.
-            intake.feed(package, 1 + round(len(rows) * self._period) if self._came is None else self._came[index])
-            if intake.accepted > before:
-                rows.append(intake.frame().tobytes())
-                world.append(intake.world())
-                part.append(sum(intake.discontinuities.values()))
-                held += intake.frozen
-        motion = np.frombuffer(b"".join(rows), MOTION_DTYPE)
-        places = np.array(world).reshape(-1, 2, 3)
+        motion, places, part, held = read_frames(intake, self._packages, self._came, self._period, most)
         arrival, own = self._clocks(motion)
-        read = _read(intake.rejected, len(motion))
+        read = _read(intake.rejected, len(motion))._replace(digest=_digest(motion))
         steady = _steady(intake.discontinuities, held, len(motion))
         timing = _timing(motion, arrival, own, intake)
         if len(motion) < 2:
@@ -289,10 +305,10 @@ class _Source:
             motion,
             places[:, 0],
             places[:, 1],
-            np.array(part, np.intp) if steady.verdict == "ok" else np.zeros(len(motion), np.intp),
-            not getattr(self.module, "VELOCITY_IN_CAR", False) or getattr(options, "velocity", "car") == "world",
-            acceleration == "native",
-            getattr(options, "rates", "") != "derived" and not getattr(self.module, "RATES_DERIVED", False),
+            part if steady.verdict == "ok" else np.zeros(len(motion), np.intp),
+            _velocity_in_world(module, options),
+            _felt(module, acceleration),
+            getattr(options, "rates", "") != "derived" and not getattr(module, "RATES_DERIVED", False),
         )
         timed, clock = judge_clocks(own, arrival, drive)
         drive = drive._replace(time=motion["frame_time"] * np.nan if clock is None else clock)
@@ -304,6 +320,24 @@ class _Source:
         own = motion["frame_time"]
         said = not self._timed or not np.allclose(own - own[:1], arrival - arrival[:1], atol=1e-6)
         return arrival if self._timed else None, own if said else None
+
+
+def _digest(motion: Any) -> float:
+    """Return a number that differs between motions which a platform would follow differently."""
+    return float(sum(weight * np.cos(motion[name]).sum() + motion[name].sum() for weight, name in enumerate(MOVED, 2)))
+
+
+def _velocity_in_world(module: Any, options: Any) -> bool:
+    """Say whether the velocity does not depend on the attitude."""
+    described = module.table.velocity if isinstance(module, DescribedSource) else "car"
+    return not getattr(module, "VELOCITY_IN_CAR", False) or getattr(options, "velocity", described) == "world"
+
+
+def _felt(module: Any, acceleration: str) -> frozenset[str]:
+    """Return which of surge, sway and heave the source reports; a description may leave some to be derived."""
+    if acceleration != "native":
+        return frozenset()
+    return FELT if "acceleration_x" in (channels := getattr(module, "channels", FELT)) else FELT & set(channels)
 
 
 def _read(rejected: Mapping[str, int], frames: int) -> Finding:

@@ -21,6 +21,8 @@ FASTEST_REVERSE_M_S = 25.0
 LEAST_M_S = 0.5  # smallest informative change in speed or course
 CORRELATION = 0.8
 
+FELT = frozenset(("surge", "sway", "heave"))
+
 
 class Drive(NamedTuple):
     """A source's report, frame by frame."""
@@ -31,7 +33,7 @@ class Drive(NamedTuple):
     velocity: Array  # (n, 3) [m/s]
     part: npt.NDArray[np.intp]  # changes after each discontinuity
     velocity_is_independent: bool = True  # independent of the attitude
-    acceleration_is_independent: bool = True  # independent of velocity and attitude
+    felt: frozenset[str] = FELT  # of surge, sway and heave, those that are independent of velocity and attitude
     rates_are_independent: bool = True  # independent of the attitude
 
 
@@ -194,6 +196,7 @@ NOTICED = 0.005  # usual share of squares that is left unexplained without a del
 # Blamed together if nothing tells which it is.
 OPEN = ("position or attitude", "acceleration or attitude", "acceleration or velocity")
 TURNED_SIGN = "the sign is turned"
+THROUGHOUT = "too much throughout"
 
 
 class Finding(NamedTuple):
@@ -207,6 +210,8 @@ class Finding(NamedTuple):
     pace: float | None = None  # how many times too fast a wrong clock runs
     misfit: float = 0.0  # squared deviation, as a share of the expected values' squares; 0 if these are unknown
     blames: str = ""  # the quantity that must be wrong, if not the channel itself
+    late: float = 0.0  # delay for which a channel is wrong, negative if it is early [s]
+    digest: float = 0.0  # tells the motion that was examined from that of other readings
     times: float = 0.0  # how many times what it should be a channel is that differs by nothing else; 0 if it does not
 
 
@@ -257,13 +262,13 @@ def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
     if r.offset:
         off = float(np.median(y - x))
         if abs(off) > r.offset and abs(_correlation(x, y - off)) > abs(correlation):
-            return Finding(r.name, "wrong", f"{evidence}: {off / WINDOW_S:+.1f} m/s^2 too much throughout")
+            return Finding(r.name, "wrong", f"{evidence}: {off / WINDOW_S:+.1f} m/s^2 {THROUGHOUT}")
     late = delay(r)
     if late <= -r.late_s < 0.0:
         told = f"too early, or {r.against} too late" if r.against else "too early"
-        return Finding(r.name, "wrong", f"{evidence}: it comes about {-late:.2f} s {told}", blames=r.against)
+        return Finding(r.name, "wrong", f"{evidence}: it comes about {-late:.2f} s {told}", blames=r.against, late=late)
     if late >= r.late_s > 0.0:
-        return Finding(r.name, "wrong", f"{evidence}: it comes about {late:.2f} s too late")
+        return Finding(r.name, "wrong", f"{evidence}: it comes about {late:.2f} s too late", late=late)
     # Noise in the expected values makes the slope smaller than the ratio of sizes.
     if correlation > CORRELATION and any(SLOPE[0] < k < SLOPE[1] for k in (slope, slope / correlation)):
         note = f", about {abs(late):.2f} s {'late' if late > 0 else 'early'}" if late else ""

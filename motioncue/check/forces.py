@@ -1,5 +1,7 @@
 """The drive according to one track, from which the questions about its channels are answered."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +87,10 @@ FELT_UNITS = {
     1852 / 3600: "velocity in knots?",
 }
 
-LEAN, SURGE, SWAY = "roll and leaning", "surge and speed", "sway and turning"
+LEAN, SURGE, SWAY, HEAVE = "roll and leaning", "surge and speed", "sway and turning", "heave and climb"
+GRAVITY_IN = "gravity"
+CURVES = "drive at more than 5 m/s through curves to both sides"
+CRESTS = "drive over crests and through dips, fast enough to feel them"
 
 
 def _along_the_car(g: Going) -> Track:
@@ -109,16 +114,33 @@ def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
     return ahead, right, climbs(g.w, velocity, g.down)
 
 
-def _felt(g: Going, name: str, index: int, least: float, maneuver: str) -> Finding:
+def felt_of(g: Going) -> list[Finding]:
+    """Judge surge, sway and heave by the track."""
+    expected = cache(lambda late_s: _expected(g, late_s))
+    return [
+        _felt(g, expected, SURGE, 0, LEAST_M_S, "accelerate and brake in a straight line"),
+        _sway_in_car(g, CURVES) if g.track is None else _felt(g, expected, SWAY, 1, LEAST_M_S, CURVES),
+        _heave_in_car(g) if g.track is None else _felt(g, expected, HEAVE, 2, 0.2, CRESTS),
+    ]
+
+
+def _felt(
+    g: Going,
+    expected: Callable[[float], tuple[Array, Array, Array]],
+    name: str,
+    index: int,
+    least: float,
+    maneuver: str,
+) -> Finding:
     """Compare surge, sway or heave with the track."""
     channels = ("surge", "sway", "heave")
-    now = dict(zip(channels, _expected(g, 0.0), strict=True))
+    now = dict(zip(channels, expected(0.0), strict=True))
     channel = channels[index]
     return compare(
         Relation(
             name,
             gained(g.drive, g.w, g.drive.motion[channel]),
-            lambda late_s: _expected(g, late_s)[index],
+            lambda late_s: expected(late_s)[index],
             least,
             "m/s",
             maneuver,
@@ -136,17 +158,6 @@ def _of_the_world(g: Going) -> dict[str, Array]:
         return {}
     gains = np.where(following(g.w)[:, None], np.diff(g.velocity[:, :2], axis=0), np.nan)
     return {"the acceleration northwards": gains[:, 0], "the acceleration eastwards": gains[:, 1]}
-
-
-def surge_of(g: Going) -> Finding:
-    """Judge whether the integral of surge is the change of speed."""
-    return _felt(g, SURGE, 0, LEAST_M_S, "accelerate and brake in a straight line")
-
-
-def sway_of(g: Going) -> Finding:
-    """Judge whether the integral of sway is speed times the turn of the course, or of the car if that is unknown."""
-    maneuver = "drive at more than 5 m/s through curves to both sides"
-    return _sway_in_car(g, maneuver) if g.track is None else _felt(g, SWAY, 1, LEAST_M_S, maneuver)
 
 
 def _sway_in_car(g: Going, maneuver: str) -> Finding:
@@ -196,6 +207,27 @@ def _sway_in_car(g: Going, maneuver: str) -> Finding:
     return open_(SWAY, found.evidence, maneuver) if slides else found
 
 
+def _heave_in_car(g: Going) -> Finding:
+    """Compare heave with the velocity along the car's axes and how these turn, whatever their directions are."""
+    if not (np.isfinite(g.drive.velocity).all() and g.drive.velocity.any()) or len(g.w.span) < WINDOWS:
+        return unseen(g, HEAVE, CRESTS)
+    track = by_velocity(g.drive)
+    found = compare(
+        Relation(
+            HEAVE,
+            gained(g.drive, g.w, g.drive.motion["heave"]),
+            lambda late_s: climbs(g.w, track.velocity(g.w, late_s), g.down),
+            0.2,
+            "m/s",
+            CRESTS,
+            FELT_UNITS,
+            offset=1.0 * WINDOW_S,
+            against="velocity",
+        )
+    )
+    return found._replace(evidence=f"{found.evidence}, by velocity and turning of the car")
+
+
 def _forward_for_sure(drive: Drive, w: Windows) -> Mask:
     """Say of each pair of windows whether the car drives forward: it has been too fast since it stood to reverse."""
     speed = drive.motion["speed"]
@@ -205,23 +237,17 @@ def _forward_for_sure(drive: Drive, w: Windows) -> Mask:
     return np.asarray((fastest[run[w.first[:-1]]] > FASTEST_REVERSE_M_S) & (run[w.first[:-1]] == run[w.last[1:]]))
 
 
-def in_car(sway: Finding, surge: Finding, yaw_rate: Finding, *, rates_are_independent: bool) -> Finding:
-    """Return the answer about sway of a car whose track is unknown, with what is to blame if it is wrong."""
-    if sway.verdict != "wrong":
-        return sway
-    if yaw_rate.verdict == "wrong":
-        return open_(SWAY, f"{sway.evidence}; but the yaw rate contradicts the attitude", sway.maneuver)
-    if not rates_are_independent or yaw_rate.verdict != "ok":
-        return sway._replace(evidence=f"{sway.evidence}; or the turning is", blames=OPEN[1])
-    if TURNED_SIGN in sway.evidence and surge.verdict != "wrong":
-        return sway._replace(blames="")
-    return sway._replace(evidence=f"{sway.evidence}; or the velocity is", blames=OPEN[2])
-
-
-def heave_of(g: Going) -> Finding:
-    """Judge whether the integral of heave is the change of velocity along the body's up axis."""
-    name, maneuver = "heave and climb", "drive over crests and through dips, fast enough to feel them"
-    return unseen(g, name, maneuver) if g.track is None else _felt(g, name, 2, 0.2, maneuver)
+def in_car(found: Finding, surge: Finding, rate: Finding, *, rates_are_independent: bool) -> Finding:
+    """Return the answer about sway or heave of a car whose track is unknown, with what is to blame if it is wrong."""
+    if found.verdict != "wrong":
+        return found
+    if rate.verdict == "wrong":
+        return open_(found.name, f"{found.evidence}; but the {rate.name} contradicts the attitude", found.maneuver)
+    if not rates_are_independent or rate.verdict != "ok":
+        return found._replace(evidence=f"{found.evidence}; or the turning is", blames=OPEN[1])
+    if TURNED_SIGN in found.evidence and surge.verdict != "wrong":
+        return found._replace(blames="")
+    return found._replace(evidence=f"{found.evidence}; or the velocity is", blames=OPEN[2])
 
 
 def _standing(drive: Drive) -> Mask:
@@ -237,7 +263,7 @@ def _standing(drive: Drive) -> Mask:
 
 def gravity_of(drive: Drive, forward: Array, down: Array) -> Finding:
     """Judge whether the acceleration excludes gravity: zero at rest, with an upward mean of zero on the ground."""
-    name, motion = "gravity", drive.motion
+    name, motion = GRAVITY_IN, drive.motion
     right = np.cross(down, forward)
     upwards = -(motion["surge"] * forward[:, 2] + motion["sway"] * right[:, 2] - motion["heave"] * down[:, 2])
     steps = np.diff(drive.time)
@@ -268,8 +294,34 @@ def gravity_of(drive: Drive, forward: Array, down: Array) -> Finding:
     return Finding(name, "unknown", found, "stand still on a flat road")
 
 
+def gravity_in_part(g: Going) -> Finding:
+    """Judge whether surge and sway exclude gravity where heave is derived: it would follow the attitude in them."""
+    name, maneuver = GRAVITY_IN, "drive up a hill and down again, and through banked curves"
+    drive, w = g.drive, g.w
+    level = dict(zip(("surge", "sway"), (g.forward, np.cross(g.down, g.forward)), strict=True))
+    rest, pull = [np.zeros(0)], [np.zeros(0)]
+    for (channel, axis), expected in zip(level.items(), _expected(g, 0.0), strict=False):
+        if channel in drive.felt:
+            rest.append(gained(drive, w, drive.motion[channel]) - expected)
+            pull.append(gained(drive, w, -GRAVITY * axis[:, 2]))
+    y, x = np.concatenate(rest), np.concatenate(pull)
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y = x[known], y[known]
+    if len(x) < WINDOWS or not x.any():
+        return open_(name, "the track does not tell", maneuver)
+    share = float(x @ y / (x @ x))
+    error = float(np.sqrt(((y - share * x) ** 2).sum() / (len(x) - 1) / (x @ x)))
+    evidence = f"{share:+.2f} of gravity along the car's axes, give or take {2 * error:.2f}"
+    if 2 * error > 0.25 or 0.25 < abs(share) < 0.75 or abs(share) > 1.25:
+        return open_(name, evidence, maneuver)
+    if abs(share) < 0.5:
+        return Finding(name, "ok", evidence)
+    how = "gravity is in it" if share > 0 else "gravity was taken out of what had none"
+    return Finding(name, "wrong", f"{evidence}: {how}")
+
+
 def lean_of(g: Going, *, heave_holds: bool) -> Finding:
-    """Judge whether the body leans outwards in turns, as a sprung one does, or else as heave says."""
+    """Judge whether the body leans as heave says; springs lean outwards, but banked curves lean inwards."""
     name, maneuver = LEAN, "drive fast through flat curves to both sides"
     sway = mean(g.drive, g.w, g.drive.motion["sway"])
     roll = mean(g.drive, g.w, g.drive.motion["roll"])
@@ -293,7 +345,10 @@ def lean_of(g: Going, *, heave_holds: bool) -> Finding:
         return Finding(name, "ok", f"{evidence}; heave agrees")
     if felt:
         return Finding(name, "unknown", f"{evidence}; or roll and heave both have the wrong sign", maneuver)
-    return open_(name, evidence, maneuver) if inwards else Finding(name, "ok", evidence)
+    if "heave" not in g.drive.felt:
+        return open_(name, f"{evidence}; only a vertical acceleration tells the sign of roll, and none is reported")
+    # A sprung body leans outwards, but so does a turned roll in banked curves.
+    return open_(name, evidence, maneuver)
 
 
 def _roll_that_is_felt(g: Going) -> int:
@@ -301,7 +356,7 @@ def _roll_that_is_felt(g: Going) -> int:
 
     In a leaning car, part of the acceleration in a turn is vertical.
     """
-    if g.track is None or not g.drive.acceleration_is_independent:
+    if g.track is None or "heave" not in g.drive.felt:
         return 0
     mirrored = g.drive.motion.copy()
     mirrored["roll"] *= -1.0
@@ -326,7 +381,7 @@ def attitude_late(g: Going) -> float:
     """
     drive, w = g.drive, g.w
     known = following(w) & np.isfinite(np.diff(g.velocity[:, :2], axis=0)).all(axis=1)
-    if g.track is None or not drive.acceleration_is_independent or known.sum() < WINDOWS:
+    if g.track is None or not {"surge", "sway"} <= drive.felt or known.sum() < WINDOWS:
         return 0.0
     expected = np.diff(g.velocity[:, :2], axis=0)[known]
     motion = drive.motion

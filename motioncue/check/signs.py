@@ -8,17 +8,20 @@ If position and velocity contradict each other, the track is the one of them tha
 """
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
 from motioncue.check.compare import (
     CORRELATION,
     FASTEST_REVERSE_M_S,
+    FELT,
     LATE_S,
     LEAST_M_S,
     MOVING_M_S,
     OPEN,
     SLOW_M_S,
+    THROUGHOUT,
     TURNED_SIGN,
     WINDOWS,
     Array,
@@ -44,18 +47,19 @@ from motioncue.check.compare import (
     windows_of,
 )
 from motioncue.check.forces import (
+    GRAVITY_IN,
+    HEAVE,
     LEAN,
     SURGE,
     SWAY,
     Going,
     attitude_late,
+    felt_of,
+    gravity_in_part,
     gravity_of,
-    heave_of,
     in_car,
     lean_of,
     slip_of,
-    surge_of,
-    sway_of,
     unseen,
 )
 
@@ -63,12 +67,26 @@ __all__ = ["Finding", "examine"]
 
 SLOPING = 0.02  # slope of a road that climbs or falls
 TURNED = np.radians(30.0)  # turn of the course needed to tell whether the attitude follows it
+NO_SLIP = 0.005  # angle between nose and course that is none [rad]
 ASTRAY = 0.35  # lasting angle between nose and course that no car has [rad]
 
 SPEED_UNITS = {3.6: "km/h?", 1 / 3.6: "km/h, taken twice?", 2.23694: "mph?", 3.28084: "feet?", 1.94384: "knots?"}
 TURN_UNITS = {np.degrees(1.0): "in degrees?", np.radians(1.0): "radians, taken as degrees?"}
 
+DERIVED_BY = {"surge": SURGE, "sway": SWAY, "heave": HEAVE}
+"""Findings about accelerations that may be derived from the velocity."""
+
 NOSE, CLIMB, COURSE = "attitude and course", "pitch and climb", "yaw and course"
+NEEDS = {
+    "surge": (NOSE, CLIMB),
+    "sway": (NOSE, LEAN),
+    "heave": (CLIMB, LEAN),
+    "roll rate": (LEAN,),
+    "pitch rate": (CLIMB,),
+    "yaw rate": (COURSE,),
+}
+"""Findings without which what is derived is not shown to be right."""
+
 STEERING = "drive forward at more than 3 m/s and turn by 30 degrees or more"
 
 
@@ -90,11 +108,63 @@ def examine(drive: Drive) -> list[Finding]:
     rates = _rates(drive, w, turns(forward, down), {found.name: found.verdict for found in answers})
     if not (moves(drive, w) or drive.velocity_is_independent):
         named = {found.name: found for found in (*answers, *rates)}
-        surge, yaw_rate, independent = named[SURGE], named["yaw rate"], drive.rates_are_independent
+        rates_of = {SWAY: named["yaw rate"], HEAVE: named["pitch rate"]}
         answers = [
-            in_car(f, surge, yaw_rate, rates_are_independent=independent) if f.name == SWAY else f for f in answers
+            in_car(f, named[SURGE], rates_of[f.name], rates_are_independent=drive.rates_are_independent)
+            if f.name in rates_of
+            else f
+            for f in answers
         ]
-    return [place, *answers, _upright(down), gravity_of(drive, forward, down), *rates]
+    if not any(found.name == GRAVITY_IN for found in answers):
+        answers = [*answers, gravity_of(drive, forward, down)]
+    found = _as_right_as_their_source(drive, [place, *answers, _upright(down), *rates])
+    return _by_receiver(found, course=_is_course(drive), rates=drive.rates_are_independent)
+
+
+def _is_course(drive: Drive) -> bool:
+    """Say whether yaw is the course itself, as that of a phone or of a receiver of GPS; a car slips more."""
+    north, east, _ = drive.velocity.T
+    fast = np.hypot(north, east) > MOVING_M_S
+    course = np.unwrap(np.arctan2(east[fast], north[fast]))
+    if len(course) < WINDOWS or np.ptp(course) < TURNED:
+        return False
+    slip = (drive.motion["yaw"][fast] - course + np.pi) % (2 * np.pi) - np.pi
+    return bool(np.quantile(np.abs(slip), 0.9) < NO_SLIP)
+
+
+def _by_receiver(found: list[Finding], *, course: bool, rates: bool) -> list[Finding]:
+    """Return the findings, without blame for a velocity and a yaw that come late together, as by GPS.
+
+    The rates and accelerations of a phone are those of its sensors, and early beside them.  They show it without a
+    course if yaw alone comes later than its rate.
+    """
+    named = {finding.name: finding for finding in found}
+    alone = not any(named[name].verdict == "wrong" for name in ("roll rate", "pitch rate"))
+    late = named["yaw rate"].late < 0.0 if rates else course
+    if not course and not (late and alone):
+        return found
+
+    def excused(f: Finding) -> bool:
+        lags = late and (f.late < 0.0 or (f.name == NOSE and "too late" in f.evidence))
+        slips = course and THROUGHOUT in f.evidence
+        return f.verdict == "wrong" and f.name in (NOSE, SURGE, SWAY, HEAVE, "yaw rate") and (lags or slips)
+
+    told = "or yaw and velocity are those of a receiver of GPS, which come late and know no slip"
+    return [open_(f.name, f"{f.evidence}; {told}", STEERING) if excused(f) else f for f in found]
+
+
+def _as_right_as_their_source(drive: Drive, found: list[Finding]) -> list[Finding]:
+    """Return the findings; what is derived agrees only if the attitude that turned it is shown to be right."""
+    shown = {finding.name for finding in found if finding.verdict == "ok"}
+    derived = {DERIVED_BY[channel]: NEEDS[channel] for channel in FELT - drive.felt}
+    if not drive.rates_are_independent:
+        derived |= {name: NEEDS[name] for name in ("roll rate", "pitch rate", "yaw rate")}
+    return [
+        open_(finding.name, f"{finding.evidence}; derived, and as right as {' and '.join(derived[finding.name])}")
+        if finding.verdict == "ok" and not shown.issuperset(derived.get(finding.name, ()))
+        else finding
+        for finding in found
+    ]
 
 
 def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tuple[Finding, list[Finding]]:
@@ -154,7 +224,7 @@ def _of_track(g: Going) -> list[Finding]:
         # If a car only reverses, its front and back may be exchanged, so surge and sway cannot be judged.
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
-    surge, sway, heave = surge_of(g), sway_of(g), heave_of(g)
+    surge, sway, heave = felt_of(g)
     if g.back.any() and all(TURNED_SIGN in finding.evidence for finding in (surge, sway)):
         # A car that drives and reverses may be turned about as well: all its accelerations then have the other sign.
         surge, sway = (
@@ -170,7 +240,9 @@ def _of_track(g: Going) -> list[Finding]:
     lean = lean_of(g, heave_holds=heave.verdict == "ok")
     if "wrong" in (surge.verdict, sway.verdict, heave.verdict):
         lean = lean._replace(blames="")  # then it is the acceleration
-    return [nose, surge, sway, heave, _pitch(g), lean, _heading(g)]
+    answers = [nose, surge, sway, heave, _pitch(g), lean, _heading(g)]
+    partly = g.track is not None and bool(g.drive.felt) and "heave" not in g.drive.felt
+    return [*answers, gravity_in_part(g)] if partly else answers
 
 
 def _place(drive: Drive, w: Windows) -> Finding:
@@ -181,6 +253,7 @@ def _place(drive: Drive, w: Windows) -> Finding:
     track = by_position(drive)
     said = np.array([integral(drive, w, axis) for axis in drive.velocity.T]).reshape(3, -1)
 
+    @cache
     def moved(late_s: float) -> Array:
         return np.asarray((track.velocity(w, late_s) * w.span[:, None]).T)
 

@@ -35,12 +35,15 @@ from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 QUIET_S = 0.5  # without another datagram, the simulator is waiting for an answer that only a known system gives
 JUDGED = ("source.options.", "source.acceleration=", "watch.")  # keys that --set may change without a profile
+MANEUVERS = 2  # to propose: those that settle most
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
 
 REMEDY = (
     "look at the simulator's version and settings; if they are right, record the drive (motioncue listen) and report it"
 )
+OWN = "compare your description with the simulator's document: offsets and types first, then signs, axes and units; no "
+OWN += "one or two of its signs, units, orders and axes that were tried explain the drive"
 REMEDIES = {
     "frame time": "have the simulator send its time in the document's unit; for a file without times, give --rate",
     "velocity and position": "have the simulator send both in the document's unit and axes; velocity gives the speed, "
@@ -337,12 +340,13 @@ def _print(heard: Examined, report: Any) -> None:
         echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
     for option in report.options:
         echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)
-    _print_advice(report)
-    maneuvers = dict.fromkeys(
-        finding.maneuver for finding in report.findings if finding.verdict == "unknown" and finding.maneuver
-    )
-    for maneuver in maneuvers:
-        echo(f"to settle more: {maneuver}", indent=2)
+    _print_advice(report, isinstance(sources.source(heard.system), sources.DescribedSource))
+    asked: dict[str, list[str]] = {}
+    for finding in report.findings:
+        if finding.verdict == "unknown" and finding.maneuver:
+            asked.setdefault(finding.maneuver, []).append(finding.name)
+    for maneuver, names in sorted(asked.items(), key=lambda row: -len(row[1]))[:MANEUVERS]:
+        echo(f"to settle {', '.join(names)}: {maneuver}", indent=2)
     open_ = [finding.name for finding in report.findings if finding.verdict == "unknown"]
     open_ += [option.key for option in report.options if option.verdict == "unknown"]
     words = {
@@ -353,25 +357,30 @@ def _print(heard: Examined, report: Any) -> None:
     echo(words[report.verdict], indent=2)
 
 
-def _print_advice(report: Any) -> None:
+def _print_advice(report: Any, described: bool) -> None:
     """Print what cures the findings, and what to do about those without a cure."""
     for key, value in report.changes.items():
-        echo(f"change the profile: {key} = {value!r}")
+        echo(f"change the profile: {_said(key, value)}")
     if report.changes:
         echo(f"with that, examined again: {', '.join(report.mended)} mended, nothing else worse", indent=2)
     for change in report.either:
         said = "one of these would mend it" if len(report.either) > 1 else "this would mend it"
-        echo(f"{said}: " + ", ".join(f"{key} = {value!r}" for key, value in change.items()), indent=2)
+        echo(f"{said}: " + ", ".join(_said(key, value) for key, value in change.items()), indent=2)
     if report.either:
         told = "which" if len(report.either) > 1 else "whether it is right"
         echo(f"the drive does not tell {told}: settle more, and examine again", indent=2)
     found = {finding.name: finding for finding in report.findings}
     for name in report.left if not report.either else ():
-        echo(f"no option mends {name}: {_remedy(found[name])}", indent=2)
+        echo(f"no option mends {name}: {_remedy(found[name], described)}", indent=2)
 
 
-def _remedy(finding: Any) -> str:
+def _said(key: str, value: Any) -> str:
+    """Return a change of the profile in words; a correction of the description says itself what to write."""
+    return f"in your description, [source.packet]: {value}" if key == "source.packet" else f"{key} = {value!r}"
+
+
+def _remedy(finding: Any, described: bool = False) -> str:
     """Return what to do about a wrong finding that no option of the source cures."""
     if not finding.times:
-        return REMEDIES.get(finding.name, REMEDY)
+        return REMEDIES.get(finding.name, OWN if described else REMEDY)
     return next((text for unit, text in SCALED.items() if unit in finding.evidence), MULTIPLE)

@@ -43,14 +43,14 @@ class Channel(NamedTuple):
     unit: str
     positive: str
     format: str = "f8"
-    count: int = 1
+    size: int = 1
 
 
 def _dtype(channels: tuple[Channel, ...]) -> np.dtype[np.void]:
     records = {"Motion": lambda: MOTION_DTYPE, "Cue": lambda: CUE_DTYPE}
     formats = [records[each.format]() if each.format in records else each.format for each in channels]
     return np.dtype(
-        [(each.name, form, each.count)[: 2 + (each.count > 1)] for each, form in zip(channels, formats, strict=True)]
+        [(each.name, form, each.size)[: 2 + (each.size > 1)] for each, form in zip(channels, formats, strict=True)]
     )
 
 

@@ -111,14 +111,16 @@ cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noe
     return a <= b.acceleration and peak <= b.rate and stop_above(x + v, v, a, b.acceleration, b.jerk) <= b.value
 
 
-cdef inline bint keeps(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
+cdef inline bint keeps_bounds(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
     """Say whether jerk `j` leads to a state that can be braked without exceeding the upper bounds."""
     cdef double a = sign * (s.a + j)
     cdef double v = sign * s.v + a
     return viable_above(b, sign * s.x + v, v, a)
 
 
-cdef inline bint meets(const Bounds* b, const LimiterState* s, double sign, double goal, double speed, double j) noexcept nogil:
+cdef inline bint meets_input(
+    const Bounds* b, const LimiterState* s, double sign, double goal, double speed, double j
+) noexcept nogil:
     """Say whether jerk `j` leads to a state that can be braked to the input's speed before it passes the input."""
     cdef double a = sign * (s.a + j)
     cdef double v = sign * s.v + a
@@ -127,7 +129,7 @@ cdef inline bint meets(const Bounds* b, const LimiterState* s, double sign, doub
     return stop_above(sign * (s.x - goal) + v, v - sign * speed, a, b.acceleration, b.jerk) <= 0.0
 
 
-cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, double speed) noexcept nogil
+cdef double following_jerk(const Bounds* plan, LimiterState* s, double goal, double speed) noexcept nogil
 
 
 cdef extern from "motioncue/safety/margin.h" nogil:
@@ -193,7 +195,7 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
         s.x, s.v, s.a = goal, v, a
         s.limiting = False
         return False
-    s.a += limiter_push(b, s, goal, speed)
+    s.a += following_jerk(b, s, goal, speed)
     s.v += s.a
     s.x += s.v
     value[0] = s.x

@@ -30,7 +30,7 @@ cdef double NO_BOUND = 1e250    # larger than any value
 
 
 
-cdef double highest(
+cdef double largest_jerk(
     const Bounds* b, const LimiterState* s, double sign, bint meet, double goal, double speed
 ) noexcept nogil:
     """Return the largest jerk along `sign` that keeps the bounds, or meets the input if `meet`; full brake if none
@@ -40,7 +40,7 @@ cdef double highest(
     cdef double j = high
     cdef int i
     for i in range(24):
-        if meets(b, s, sign, goal, speed, sign * j) if meet else keeps(b, s, sign, sign * j):
+        if meets_input(b, s, sign, goal, speed, sign * j) if meet else keeps_bounds(b, s, sign, sign * j):
             if i == 0:
                 return high
             low = j
@@ -50,11 +50,11 @@ cdef double highest(
     return low
 
 
-cdef double limiter_push(const Bounds* b, LimiterState* s, double goal, double speed) noexcept nogil:
+cdef double following_jerk(const Bounds* b, LimiterState* s, double goal, double speed) noexcept nogil:
     """Return the jerk that follows the input as closely as the bounds allow."""
     cdef double j = (goal - s.x) - s.v - s.a
-    cdef double high = highest(b, s, 1.0, False, 0.0, 0.0)
-    cdef double low = -highest(b, s, -1.0, False, 0.0, 0.0)
+    cdef double high = largest_jerk(b, s, 1.0, False, 0.0, 0.0)
+    cdef double low = -largest_jerk(b, s, -1.0, False, 0.0, 0.0)
     cdef double meet
     if low > high:              # can happen only by rounding: brake away from the nearer bound
         if s.x > 0.0:
@@ -63,10 +63,10 @@ cdef double limiter_push(const Bounds* b, LimiterState* s, double goal, double s
             high = low
     speed = b.rate if speed > b.rate else (-b.rate if speed < -b.rate else speed)
     if s.x < goal:
-        meet = highest(b, s, 1.0, True, goal, speed)
+        meet = largest_jerk(b, s, 1.0, True, goal, speed)
         high = low if meet < low else (meet if meet < high else high)
     elif s.x > goal:
-        meet = -highest(b, s, -1.0, True, goal, speed)
+        meet = -largest_jerk(b, s, -1.0, True, goal, speed)
         low = high if meet > high else (meet if meet > low else low)
     # Between `low` and `high` the acceleration keeps its bound too: each of them does on its side (`viable_above`).
     return high if j > high else (low if j < low else j)
@@ -212,7 +212,7 @@ cdef inline Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
     )
 
 
-cdef inline void widen(Easing* e) noexcept nogil:
+cdef inline void widen_bounds(Easing* e) noexcept nogil:
     """Let the second limiter have the wider bounds, once its state can be braked within them."""
     cdef Limit wide = e.wide
     wide.hard, wide.plan = e.hard, e.plan
@@ -222,7 +222,7 @@ cdef inline void widen(Easing* e) noexcept nogil:
         e.wide = wide
 
 
-cdef inline void keep_within(Limit* l) noexcept nogil:
+cdef inline void bring_within(Limit* l) noexcept nogil:
     """Bring the state within its bounds, at rest if it cannot be braked within them."""
     cdef LimiterState* s = &l.state
     s.x = max(-l.plan.value, min(l.plan.value, s.x))
@@ -230,7 +230,9 @@ cdef inline void keep_within(Limit* l) noexcept nogil:
         s.v = s.a = 0.0
 
 
-cdef inline bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint another, double pace) noexcept nogil:
+cdef inline bint begin_easing(
+    Limit* l, Easing* e, const Limit* before, const Easing* was, bint another, double pace
+) noexcept nogil:
     """Continue with the bounds of `l` from the state of `before`; return whether that takes an easing.
 
     The second limiter starts at what is sent.  The first one starts there too: now, or at the next input if the value
@@ -251,11 +253,11 @@ cdef inline bint ease(Limit* l, Easing* e, const Limit* before, const Easing* wa
     elif not again:
         rate = heading(l.state.v, l.state.v - l.state.a)
     if not e.fresh:
-        keep_within(l)
+        bring_within(l)
         rate -= l.state.v
     e.hard = wider(&was.hard if again else &before.hard, &l.hard)
     e.plan = wider(&was.plan if again else &before.plan, &l.plan)
-    widen(e)
+    widen_bounds(e)
     e.difference = blend_from(e.wide.state.x - l.state.x, rate, bend, pace)
     e.on = True
     return True
@@ -277,7 +279,7 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     limiter_step(l, value)
     value[0] += blend_step(&e.difference)
     if e.waits:
-        widen(e)
+        widen_bounds(e)
     limiter_step(&e.wide, value)
     e.on = e.difference.position < 1.0 or not same_state(&l.state, &e.wide.state)
     if e.on and e.difference.position > 2.0 and viable(l, &e.wide.state):
@@ -354,7 +356,7 @@ cdef void limits_take(LimitSet* s, LimitSet* before, const Cue* sent, double pac
                 break
         else:
             none.state = state_of(sent, s.channels[i])
-            s.easing += ease(&s.limits[i], &s.easings[i], &none, &still, s.leans[i], pace)
+            s.easing += begin_easing(&s.limits[i], &s.easings[i], &none, &still, s.leans[i], pace)
             continue
         s.acted[i] = before.acted[j]
         if same_bounds(&s.limits[i], &before.limits[j]) and s.leans[i] == before.leans[j]:
@@ -365,7 +367,7 @@ cdef void limits_take(LimitSet* s, LimitSet* before, const Cue* sent, double pac
         old, easing = before.limits[j], before.easings[j]
         if before.turns[j] and not s.turns[i]:
             turn_back(&old.state, &easing)
-        s.easing += ease(&s.limits[i], &s.easings[i], &old, &easing, s.leans[i] != before.leans[j], pace)
+        s.easing += begin_easing(&s.limits[i], &s.easings[i], &old, &easing, s.leans[i] != before.leans[j], pace)
 
 
 # ---- rigs side by side -----------------------------------------------------------------------------------------------
@@ -487,7 +489,7 @@ cdef class Limiter:
         cdef Easing easing = self._easing
         if not same_bounds(&limit, &before):
             self._limit = limit
-            ease(&self._limit, &self._easing, &before, &easing, False, min(1.0, dt / fade_s))
+            begin_easing(&self._limit, &self._easing, &before, &easing, False, min(1.0, dt / fade_s))
 
     @property
     def easing(self):

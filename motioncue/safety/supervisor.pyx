@@ -100,7 +100,7 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
     return c
 
 
-cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) noexcept nogil:
+cdef void apply_rule(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) noexcept nogil:
     """Change the state as the rule says, and fill the reason."""
     step.moved = True
     step.before = s.state
@@ -135,7 +135,7 @@ cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
     memset(step, 0, sizeof(Step))
     for i in range(RULES):
         if rules[i].state == s.state and rules[i].conditions & c == rules[i].conditions:
-            move(s, &rules[i], deadline, step)
+            apply_rule(s, &rules[i], deadline, step)
             break
     if s.state != FAULT:
         s.reset = False

@@ -36,8 +36,9 @@ ROOMS = {
     ],  # not servo.h: that is a virtual drive
 }
 """The rooms whose tests have to notice, and the files that are changed."""
-QUICK = "not slow and not rt and not alone and not tools and not search"
-LONG = "(search or slow) and not rt and not alone and not tools"
+QUICK = ("--thin", "-m", "not slow and not rt and not alone and not tools and not search")
+WHOLE = ("-m", "not rt and not alone and not tools")
+"""What a mutant is shown to, and what one that survives that is shown to."""
 
 
 def files_of(room):
@@ -81,10 +82,9 @@ def built():
     return {path: hashlib.sha256(path.read_bytes()).digest() for path in TREE.glob("motioncue/**/*.so")}
 
 
-def test(room, marks, seconds):
+def test(room, chosen, seconds):
     """Return the name of the test that noticed, or None."""
-    options = ["-p", "probe_last", "-x", "-q", "--ff", "-n", "0", "--thin", "-m", marks]
-    command = ["-m", "pytest", *options, f"tests/{room}"]
+    command = ["-m", "pytest", "-p", "probe_last", "-x", "-q", "--ff", "-n", "0", *chosen, f"tests/{room}"]
     status, said = run(command, seconds)
     if status is None:
         return "(took too long)"
@@ -107,7 +107,6 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="which ones; 1")
     parser.add_argument("--only", default="", help="only files whose path contains this")
     parser.add_argument("--operator", default="", help="only one kind, such as boundary")
-    parser.add_argument("--long", action="store_true", help="show survivors to the room's long tests too")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no further mutant after this time")
     parser.add_argument("--list", action="store_true", help="print them, and run nothing")
     chosen = parser.parse_args()
@@ -127,11 +126,11 @@ def main():
         sys.exit("the tree does not compile")
     original, began, limits = built(), time.monotonic(), {}
     for room in {room for room, _ in sample}:
-        for marks in (QUICK, LONG) if chosen.long else (QUICK,):
+        for tests in (QUICK, WHOLE):
             start = time.monotonic()
-            if noticed := test(room, marks, 3600):
+            if noticed := test(room, tests, 3600):
                 sys.exit(f"without a mutant, {noticed} fails")
-            limits[room, marks] = 120.0 + 4.0 * (time.monotonic() - start)
+            limits[room, tests] = 120.0 + 4.0 * (time.monotonic() - start)
     reasons, counts, alive = judged(), Counter(), []
     for room, mutant in sorted(
         sample, key=lambda each: (each[0], each[1].path)
@@ -148,9 +147,7 @@ def main():
         elif built() == original:
             verdict = "same instructions"
         else:
-            found = test(room, QUICK, limits[room, QUICK])
-            if chosen.long and not found:
-                found = test(room, LONG, limits[room, LONG])
+            found = test(room, QUICK, limits[room, QUICK]) or test(room, WHOLE, limits[room, WHOLE])
             verdict = f"killed by {found}" if found else "SURVIVES"
             if not found and (reason := reasons.get((mutant.before.strip(), mutant.after.strip()))):
                 verdict = f"survives, {reason}"

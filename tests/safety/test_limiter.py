@@ -413,3 +413,18 @@ def test_after_a_reset_every_channel_is_at_rest_at_neutral(before):
             assert one.step()
         assert stepper.cue.tobytes() == anew.cue.tobytes()
         assert size or not any(stepper.cue[name][0] for name in MOVERS)
+
+
+def test_rigs_side_by_side_lean_as_each_does_alone():
+    profile = motioncue.load_profile("ccd-dk", "limits.roll={ value_deg = 170 }")  # no bound acts, so all go in lanes
+    rigs, one = motioncue.Rigs(profile, 8), motioncue.bind(profile)
+    motion, cue = np.zeros(8, motioncue.MOTION_DTYPE), np.zeros(8, motioncue.CUE_DTYPE)
+    most = 0.0
+    for i in range(700):
+        motion["roll"] = one.motion["roll"] = 1.0 - math.cos(0.01 * i)  # to 115 degrees: a lean of 65
+        motion["yaw"] = one.motion["yaw"] = 0.5 * math.sin(0.01 * i)
+        rigs.step(motion, cue)
+        assert one.step()
+        assert all(row.tobytes() == one.cue.tobytes() for row in cue)
+        most = max(most, *np.abs(cue["roll"]))
+    assert math.radians(65) < most <= 0.5 * math.pi

@@ -25,9 +25,9 @@ TYPES = {"f8": "double", "i8": "int64_t"}
 def fields(record, types):
     """Give the declaration of each field, and what it means."""
     for channel in TABLES[RECORDS[record][0]]:
-        count = f"[{channel.count}]" if channel.count > 1 else ""
+        size = f"[{channel.size}]" if channel.size > 1 else ""
         unit = f"[{channel.unit}] " if channel.unit else ""
-        yield f"{types.get(channel.format, channel.format)} {channel.name}{count}", f"{unit}{channel.positive}"
+        yield f"{types.get(channel.format, channel.format)} {channel.name}{size}", f"{unit}{channel.positive}"
 
 
 def struct(record, name, types):

@@ -9,8 +9,8 @@ from motioncue.core.threads import RecordRing
 from motioncue.frames.body import BodyStage
 from motioncue.frames.settings import Watch
 from motioncue.frames.stages import TelemetryStages
+from motioncue.wire.description import Gather
 from motioncue.wire.messages import Cipher, CompiledMessage, Heartbeat
-from motioncue.wire.source_description import Gather
 
 __all__ = ["Intake"]
 

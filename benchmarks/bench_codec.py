@@ -16,7 +16,7 @@ from motioncue.sources import DescribedSource
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.simulators import drive_packages
-from motioncue.wire.source_description import SourcePacket
+from motioncue.wire.description import SourcePacket
 
 START_NS, PERIOD_NS = 1_000_000_000, 16_666_667
 MOVING = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed")

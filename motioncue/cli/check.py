@@ -305,14 +305,14 @@ def _system_of_datagrams(url: str, end: float, interrupts: Interrupts) -> str:
             last = time.monotonic()
     if not heard:
         raise PacketError(f"{url}: nothing came")
-    sizes = {name: sum(map(len, _known(name, heard))) for name in _sources()}
+    sizes = {name: sum(map(len, _datagrams_of(name, heard))) for name in _sources()}
     if not any(sizes.values()):
-        own = {name: _known(name, heard) for name in sources.described_profiles()}
+        own = {name: _datagrams_of(name, heard) for name in sources.described_profiles()}
         sizes = {name: sum(map(len, known)) for name, known in own.items() if plausible(known, name)}
     return only_system({name: size for name, size in sizes.items() if size}, url, "--system")
 
 
-def _known(system: str, heard: list[bytes]) -> list[bytes]:
+def _datagrams_of(system: str, heard: list[bytes]) -> list[bytes]:
     """Return the datagrams that are a system's."""
 
     def is_known(data: bytes) -> bool:

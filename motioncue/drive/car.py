@@ -205,7 +205,7 @@ def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> 
         raise ConfigError(f"rate_hz: found {rate_hz}, allowed is above 0 and at most {MAX_RATE_HZ:g}")
     if duration_s is not None and not 0.0 < duration_s < math.inf:
         raise ConfigError(f"duration_s: found {duration_s}, allowed is finite and above 0")
-    car = _car(_known(name))
+    car = _car(_scripted(name))
     duration = car.duration if duration_s is None else duration_s
     # Rounding may put the product above a whole number, which must not add a row.
     rows = max(1, math.ceil(duration * rate_hz * (1.0 - 1e-12)))
@@ -217,10 +217,10 @@ def states_at(name: str, time: Array) -> NDArray[np.void]:
 
     Units: `time` [s].
     """
-    return _car(_known(name)).states(np.asarray(time, dtype=np.float64))
+    return _car(_scripted(name)).states(np.asarray(time, dtype=np.float64))
 
 
-def _known(name: str) -> str:
+def _scripted(name: str) -> str:
     if name not in SCRIPTS:
         raise ConfigError(f"drive: {not_among(name, SCRIPTS)}")
     return name

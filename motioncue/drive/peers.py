@@ -18,7 +18,7 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, open_line
 from motioncue.transports.mapped import SHARED
 from motioncue.transports.udp import open_receiver, open_sender
-from motioncue.wire.source_description import Gather
+from motioncue.wire.description import Gather
 
 LATE_S = 0.25  # a longer delay is not caught up
 

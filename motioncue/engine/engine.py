@@ -285,7 +285,7 @@ class Engine:
         """Note what the system has granted, also in the recording."""
         self._granted |= granted
         if self._pipeline.recorder is not None:
-            self._pipeline.recorder.tell({"granted": json.dumps(self._granted)})
+            self._pipeline.recorder.add_facts({"granted": json.dumps(self._granted)})
 
     def _emit(self) -> None:
         """Send until the platform is at rest, then close the engine: this thread takes no signals."""

@@ -8,8 +8,8 @@ from typing_extensions import disjoint_base
 from motioncue.core.threads import RecordRing
 from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.settings import Watch
+from motioncue.wire.description import Gather
 from motioncue.wire.messages import Cipher, CompiledMessage, Heartbeat
-from motioncue.wire.source_description import Gather
 
 __all__ = ["Intake"]
 

@@ -147,20 +147,20 @@ def _allowed(kind: Any) -> str:
     """Return a text of what a key of this type allows, with its verb."""
     if get_origin(kind) is Literal:
         return f"are {_choices(get_args(kind))}"
-    return f"is {words_of(kind)}"
+    return f"is {allowed_text(kind)}"
 
 
 def _choices(values: Iterable[Any]) -> str:
     return ", ".join(map(repr, values))
 
 
-def words_of(kind: Any) -> str:
+def allowed_text(kind: Any) -> str:
     """Return a text of what a type allows."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         if get_origin(parts[0]) is tuple:
             return _list(parts[0], _size(parts[1]))
-        return words_of(parts[0]) + _bounds(parts[1])
+        return allowed_text(parts[0]) + _bounds(parts[1])
     if origin is Literal:
         return f"one of {_choices(parts)}" if parts[1:] else repr(parts[0])
     if origin is tuple:
@@ -168,7 +168,7 @@ def words_of(kind: Any) -> str:
     if kind in WORDS:
         return WORDS[kind]
     if parts and origin is not dict:  # alternatives
-        return " or ".join(dict.fromkeys(words_of(part) for part in parts if part is not NoneType))
+        return " or ".join(dict.fromkeys(allowed_text(part) for part in parts if part is not NoneType))
     return "a table"
 
 
@@ -176,7 +176,7 @@ def _list(kind: Any, size: str) -> str:
     """Return a text of what a list allows."""
     item = get_args(kind)[0]
     quoted = " in quotes" if item is str else ""  # outside of lists, --set needs none
-    return f"a list in brackets{size}, each {words_of(item)}{quoted}"
+    return f"a list in brackets{size}, each {allowed_text(item)}{quoted}"
 
 
 def _size(meta: msgspec.Meta) -> str:

@@ -35,8 +35,7 @@ from motioncue.profile.tables import (
 )
 from motioncue.safety.settings import Free, OutputLimits, in_si
 from motioncue.safety.settings import Limits as Limits
-from motioncue.wire.description import PacketTable
-from motioncue.wire.source_description import SourcePacket
+from motioncue.wire.description import PacketTable, SourcePacket
 
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.platforms.settings import platform_presets
-from motioncue.profile.explain import tables_of, words_of
+from motioncue.profile.explain import allowed_text, tables_of
 
 HEAD = """\
 # Every key of a profile
@@ -85,7 +85,7 @@ def _keys(table: type[msgspec.Struct]) -> tuple[Key, ...]:
     return (
         *own,
         *(
-            Key(field.name, words_of(field.type), _default(field), said.get(field.name) or _first_line(field.type))
+            Key(field.name, allowed_text(field.type), _default(field), said.get(field.name) or _first_line(field.type))
             for field in msgspec.structs.fields(table)
         ),
     )

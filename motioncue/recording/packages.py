@@ -16,7 +16,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.intake import Intake
 from motioncue.recording.capture import HOLE, MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.mcap_reader import MAGIC, McapFile, is_mcap, packages_in, settings_in
-from motioncue.wire.source_description import SourcePacket
+from motioncue.wire.description import SourcePacket
 
 START_NS = 1
 """Time of a recording's first package where no clock runs beside it [ns]; a time of 0 would mean never."""

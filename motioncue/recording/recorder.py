@@ -227,7 +227,7 @@ class Recorder:
         with self._lock:
             self._in_force.append((when, number, profile))
 
-    def tell(self, about: Mapping[str, str]) -> None:
+    def add_facts(self, about: Mapping[str, str]) -> None:
         """Add facts about the making of the recording; may be called from any thread."""
         with self._lock:
             self._about, self._about_noted = {**self._about, **about}, False

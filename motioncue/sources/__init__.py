@@ -27,8 +27,8 @@ from motioncue.sources.interface import Source, Twin
 from motioncue.sources.morai import packets as morai
 from motioncue.sources.vehicle_physics_pro import packets as vehicle_physics_pro
 from motioncue.wire.commands import composed
+from motioncue.wire.description import SourcePacket
 from motioncue.wire.packet import NATIVE, Derivation, Packet
-from motioncue.wire.source_description import SourcePacket
 
 System: TypeAlias = str | DescribedSource
 """A system's name, or a source that a profile describes."""

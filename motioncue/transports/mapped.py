@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from motioncue.transports.memory import Memory
-from motioncue.wire.source_description import Gather
+from motioncue.wire.description import Gather
 
 log = logging.getLogger("motioncue")
 

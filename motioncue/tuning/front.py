@@ -80,20 +80,20 @@ class Archive:
         self._aim, self._bounds, self._state = aim, list(bounds), state
         self._known: dict[tuple[float, ...], list[Outcome]] = {}
 
-    def known(self, values: Mapping[str, float]) -> list[Outcome] | None:
+    def outcomes_of(self, values: Mapping[str, float]) -> list[Outcome] | None:
         """Return what settings were worth; None if they were not scored."""
         place = tuple(values.values())
         if place not in self._known:
-            before = None if self._state is None else self._state.known(values)
+            before = None if self._state is None else self._state.outcomes_of(values)
             if before is None:
                 return None
             self._add(values, before)
         return self._known[place]
 
-    def keep(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
+    def add(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
         """Add what settings are worth."""
         if self._state is not None:
-            self._state.keep(settings, outcomes)
+            self._state.add(settings, outcomes)
         for values, own in zip(settings, outcomes, strict=True):
             if tuple(values.values()) not in self._known:
                 self._add(values, list(own))
@@ -230,11 +230,11 @@ class FileState:
             self._read(content)
         self._write("w", [content, *self._known.items()])  # without a line whose end is missing
 
-    def known(self, values: Mapping[str, float]) -> list[Outcome] | None:
+    def outcomes_of(self, values: Mapping[str, float]) -> list[Outcome] | None:
         """Return what settings were worth, one outcome per drive; None if they were not scored."""
         return self._known.get(self._place(values))
 
-    def keep(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
+    def add(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
         """Add what settings are worth."""
         self._write("a", [[self._place(values), own] for values, own in zip(settings, outcomes, strict=True)])
         for values, own in zip(settings, outcomes, strict=True):

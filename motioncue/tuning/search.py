@@ -61,11 +61,11 @@ class Found(NamedTuple):
 class State(Protocol):
     """What was scored before, kept so that a search can go on later."""
 
-    def known(self, values: Mapping[str, float]) -> list[Outcome] | None:
+    def outcomes_of(self, values: Mapping[str, float]) -> list[Outcome] | None:
         """Return what settings were worth; None if they were not scored."""
 
-    def keep(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Keep what settings are worth."""
+    def add(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
+        """Add what settings are worth."""
 
 
 class Search:
@@ -160,11 +160,11 @@ class Search:
 
     def _outcomes(self, settings: list[dict[str, float]]) -> list[list[Outcome]]:
         """Return what settings are worth; those that were scored before are not scored again."""
-        before = [self.state.known(values) if self.state is not None else None for values in settings]
+        before = [self.state.outcomes_of(values) if self.state is not None else None for values in settings]
         new = [values for values, own in zip(settings, before, strict=True) if own is None]
         found = self.pool(new) if new else []
         if self.state is not None and new:
-            self.state.keep(new, found)
+            self.state.add(new, found)
         later = iter(found)
         return [next(later) if own is None else own for own in before]
 

@@ -72,7 +72,7 @@ class AccessCheck:
 
     def refuses(self, target: str, host: str | None, origin: str | None, *, connects: bool) -> str | None:
         """Return why a request is refused; None if it is not."""
-        if host is None or not self._known(host):
+        if host is None or not self._is_own_name(host):
             return f"Host: found {host}, allowed is the address that the terminal shows"
         if connects and origin != f"http://{host}":
             return f"Origin: found {origin}, allowed is the page's own, http://{host}"
@@ -82,7 +82,7 @@ class AccessCheck:
                 return "token: missing or wrong, open the address that the terminal shows"
         return None
 
-    def _known(self, host: str) -> bool:
+    def _is_own_name(self, host: str) -> bool:
         """Say whether the header Host names this server."""
         name, _, port = host.rpartition(":")
         if port != str(self.address.port):

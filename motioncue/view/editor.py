@@ -304,7 +304,7 @@ class Editor:
         for key, (_, after) in changes.items():
             root, bracket, _ = key.partition("[")
             if is_saved(key) and bracket and not key.startswith("output"):  # a list that differs is written whole
-                values[root] = _given(item_of(tables, root))
+                values[root] = _without_absent(item_of(tables, root))
             elif is_saved(key):
                 values[key] = after
         try:
@@ -371,11 +371,11 @@ def _change(profile: Profile, control: Control, value: Value) -> Profile | dict[
     return dict([with_item(msgspec.to_builtins(profile), key, value)])
 
 
-def _given(value: Any) -> Any:
+def _without_absent(value: Any) -> Any:
     """Return nested tables without the keys that are left out, which TOML cannot say."""
     if isinstance(value, Mapping):
-        return {key: _given(item) for key, item in value.items() if item is not None}
-    return [_given(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _without_absent(item) for key, item in value.items() if item is not None}
+    return [_without_absent(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _changes(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:

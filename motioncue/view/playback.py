@@ -53,7 +53,7 @@ class Recent:
         self._index = -1
         self._ended = False
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Take the frame of the newest tick, if it is new."""
         tick = self._engine.newest()
         index = int(tick["index"][0])

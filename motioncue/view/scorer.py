@@ -295,7 +295,7 @@ class Scorer:
         with self._lock:
             return dict(self._answer)
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Begin what is due; end a process that is silent.
 
         Units: `now` [s].

@@ -235,11 +235,11 @@ class Server:
     async def _remember(self) -> None:
         """Look at the motion all the time, because the last minute may be wanted later."""
         while True:
-            self._recent.look()
-            self._look(time.monotonic())
+            self._recent.poll()
+            self._poll_engine(time.monotonic())
             self._journal.tell()
             if self._pages:
-                self._scorer.look(time.monotonic())
+                self._scorer.poll(time.monotonic())
             await asyncio.sleep(1.0 / LOOKS_HZ)
 
     # ---- who comes in ----
@@ -369,7 +369,7 @@ class Server:
     def _news(self, page: Client) -> list[str | bytes]:
         """Return what a page has not been sent yet."""
         now = time.monotonic()
-        self._look(now)
+        self._poll_engine(now)
         news: list[str | bytes] = []
         versions = (self._versions[0], self._versions[1], self._scorer.version)
         if page.known[0] != versions[0]:
@@ -401,7 +401,7 @@ class Server:
             news.append(self._frame[2])
         return news
 
-    def _look(self, now: float) -> None:
+    def _poll_engine(self, now: float) -> None:
         """Look at the engine, at most once for all pages together."""
         if now - self._frame[0] >= 0.5 / FRAMES_HZ:
             newest = self._frames.newest()
@@ -410,9 +410,9 @@ class Server:
             if newest is not None:
                 self._past.add(self._frames.time_s, newest)
         if self._engine.requested is not self._shown and not self._changing.locked():  # not by a page
-            self._tell()
+            self._tell_pages()
 
-    def _tell(self) -> None:
+    def _tell_pages(self) -> None:
         """Have every page told what the settings are now; never while one of them is being changed.
 
         Told after each change, even if the settings are what they were: one that was undone before anybody looked is
@@ -519,7 +519,7 @@ class Server:
                 self._defect("a change of settings failed", error)
                 page.refuse(request, error)
             finally:
-                self._tell()
+                self._tell_pages()
         if isinstance(request, Set):
             page.answered = max(page.answered, request.number)
 

@@ -27,8 +27,8 @@ from motioncue.sources.described.channels import CHANNELS, UNITS
 from motioncue.sources.described.twin import channel_values, encode
 from motioncue.virtual.installation import ride
 from motioncue.virtual.simulators import drive_packages
+from motioncue.wire.description import SourcePacket
 from motioncue.wire.packet import Derivation
-from motioncue.wire.source_description import SourcePacket
 
 START = 1_000_000_000
 DATA = Path(__file__).parents[1] / "data" / "packets" / "described"

@@ -9,7 +9,7 @@ import uuid
 import pytest
 
 from motioncue.transports.memory import Memory
-from motioncue.wire.source_description import Gather, Window
+from motioncue.wire.description import Gather, Window
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 SOURCE = os.path.join(os.path.dirname(__file__), "..", "linux", "memory.c")

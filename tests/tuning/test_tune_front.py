@@ -125,9 +125,9 @@ def test_settings_that_break_another_bound_are_no_part_of_a_front():
 def test_of_settings_with_the_same_score_those_with_less_of_the_aim_are_kept():
     archive = Archive("use", [Bounds()])
     outcomes = [[Outcome(50.0, 50.0, use, 0.0, 0.0)] for use in (0.8, 0.6, 0.7)]
-    archive.keep([{"a": 1.0}, {"a": 2.0}, {"a": 3.0}], outcomes)
+    archive.add([{"a": 1.0}, {"a": 2.0}, {"a": 3.0}], outcomes)
     assert archive.best[0].values == {"a": 2.0}
-    archive.keep([{"a": 4.0}], [[IMPOSSIBLE]])
+    archive.add([{"a": 4.0}], [[IMPOSSIBLE]])
     assert archive.best[0].values == {"a": 2.0}
 
 

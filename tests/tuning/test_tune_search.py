@@ -177,8 +177,8 @@ def test_a_line_that_says_nothing_of_settings_is_passed_over(tmp_path, line):
     good = [[0.25], [list(IMPOSSIBLE)]]  # has infinities
     file.write_text("".join(f"{row}\n" for row in (json.dumps(content), line, json.dumps(good))))
     state = FileState(file, content, resume=True)
-    assert state.known({"a": 0.25}) == [IMPOSSIBLE]
-    assert state.known({"a": 0.5}) is None
+    assert state.outcomes_of({"a": 0.25}) == [IMPOSSIBLE]
+    assert state.outcomes_of({"a": 0.5}) is None
     assert len(file.read_text().splitlines()) == 2
 
 

@@ -111,7 +111,7 @@ def test_a_stretch_is_of_one_drive_and_has_its_lead():
     recent = Recent(engine)
     for index in itertools.chain(range(1, 3001, 3), range(4001, 6001, 3)):
         engine.say(index)
-        recent.look()
+        recent.poll()
     rate = engine.profile.rate_hz
     found = recent.stretch(7.0, 8.0, 2.0)
     assert found.begin_s == pytest.approx(5.0, abs=4 / rate)
@@ -122,5 +122,5 @@ def test_a_stretch_is_of_one_drive_and_has_its_lead():
     assert recent.stretch(8.0, 13.0, 2.0) is None  # a pause
     assert recent.stretch(17.0, 20.0, 2.0) is None  # not driven yet
     engine.say(10)  # another run
-    recent.look()
+    recent.poll()
     assert recent.stretch(7.0, 8.0, 2.0) is None

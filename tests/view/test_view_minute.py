@@ -55,7 +55,7 @@ class Ticking:
             if self.tick["index"][0] % 2 == 0:
                 self.tick["motion"]["time"] = self.tick["deadline"] - 1_000_000
                 self.tick["motion"]["surge"] = float(self.tick["index"][0])
-            recent.look()
+            recent.poll()
 
 
 def begun(bridge="hold"):
@@ -66,7 +66,7 @@ def begun(bridge="hold"):
 def test_a_minute_has_each_frame_once_at_its_own_time():
     engine, recent = begun()
     engine.run(recent, 10.0)
-    recent.look()  # the same tick again
+    recent.poll()  # the same tick again
     minute = recent.minute()
     time_s = 1e-9 * minute.motion["time"]
     assert np.diff(time_s) == pytest.approx(0.02)
@@ -220,20 +220,20 @@ class Driven:
 
 
 @pytest.fixture
-def judge():
+def scorer():
     minute = Minute(drive(4.0), 0.0, 4.0)
     found = {"now": loaded(*GAINS)}
-    judge = Scorer(Driven(minute), lambda: found)
-    judge.found = found
-    yield judge
-    judge.close()
+    scorer = Scorer(Driven(minute), lambda: found)
+    scorer.found = found
+    yield scorer
+    scorer.close()
 
 
-def asked(judge):
+def asked(scorer):
     """Have it scored at once."""
-    judge.ask()
-    judge.look(time.monotonic())
-    return judge.answer()
+    scorer.ask()
+    scorer.poll(time.monotonic())
+    return scorer.answer()
 
 
 @pytest.mark.parametrize(
@@ -243,77 +243,77 @@ def asked(judge):
         (SimpleNamespace(platform=1, cueing=motioncue.load_profile("ccd-dk").cueing), "direct gives no pose"),
     ],
 )
-def test_what_cannot_be_judged_is_said_without_a_process(judge, profile, words):
-    judge.found["now"] = profile
-    said = asked(judge)
+def test_what_cannot_be_judged_is_said_without_a_process(scorer, profile, words):
+    scorer.found["now"] = profile
+    said = asked(scorer)
     assert words in said["why"]
     assert not said["busy"]
-    assert judge._process is None
+    assert scorer._process is None
 
 
-def test_it_waits_for_a_drive_that_is_long_enough(judge, monkeypatch):
+def test_it_waits_for_a_drive_that_is_long_enough(scorer, monkeypatch):
     sent = []
-    monkeypatch.setattr(judge, "_send", sent.append)
-    minute, judge._recent.newest = judge._recent.newest, None
-    assert asked(judge)["why"] == TOO_SHORT
-    judge._recent.newest = minute
-    judge.look(time.monotonic())
-    assert judge.answer()["busy"]
+    monkeypatch.setattr(scorer, "_send", sent.append)
+    minute, scorer._recent.newest = scorer._recent.newest, None
+    assert asked(scorer)["why"] == TOO_SHORT
+    scorer._recent.newest = minute
+    scorer.poll(time.monotonic())
+    assert scorer.answer()["busy"]
     soon(lambda: sent)
 
 
-def test_changes_are_judged_when_they_have_been_left_alone_and_on_the_same_minute(judge, monkeypatch):
+def test_changes_are_judged_when_they_have_been_left_alone_and_on_the_same_minute(scorer, monkeypatch):
     sent = []
-    monkeypatch.setattr(judge, "_send", sent.append)
+    monkeypatch.setattr(scorer, "_send", sent.append)
     now = time.monotonic()
     for _ in range(3):
-        judge.changed()
-        judge.look(now)
-    assert not judge.answer()["busy"]
-    judge.look(now + 10.0)
-    judge._recent.newest = Minute(drive(4.0), 5.0, 9.0)
-    judge.changed()
-    judge.look(time.monotonic() + 10.0)
+        scorer.changed()
+        scorer.poll(now)
+    assert not scorer.answer()["busy"]
+    scorer.poll(now + 10.0)
+    scorer._recent.newest = Minute(drive(4.0), 5.0, 9.0)
+    scorer.changed()
+    scorer.poll(time.monotonic() + 10.0)
     soon(lambda: len(sent) == 2)
     assert sent[0].motion is sent[1].motion  # 5 s later it is still good enough to compare
-    judge._recent.newest = Minute(drive(4.0), 50.0, 54.0)
-    judge.changed()
-    judge.look(time.monotonic() + 10.0)
+    scorer._recent.newest = Minute(drive(4.0), 50.0, 54.0)
+    scorer.changed()
+    scorer.poll(time.monotonic() + 10.0)
     soon(lambda: len(sent) == 3)
     assert sent[2].motion is sent[0].motion  # which is still being computed
-    judge._say()
-    judge.changed()
-    judge.look(time.monotonic() + 10.0)
+    scorer._say()
+    scorer.changed()
+    scorer.poll(time.monotonic() + 10.0)
     soon(lambda: len(sent) == 4)
-    assert sent[3].motion is judge._recent.newest.motion
+    assert sent[3].motion is scorer._recent.newest.motion
 
 
 @pytest.mark.rt
-def test_another_process_of_low_priority_answers_and_ends_with_this_one(judge):
-    assert asked(judge)["busy"]
-    soon(lambda: not judge.answer()["busy"])
-    said = judge.answer()
+def test_another_process_of_low_priority_answers_and_ends_with_this_one(scorer):
+    assert asked(scorer)["busy"]
+    soon(lambda: not scorer.answer()["busy"])
+    said = scorer.answer()
     assert said["columns"]["now"]["ratio"] == pytest.approx(1.0, abs=1e-9)
     assert (said["begin_s"], said["end_s"]) == (0.0, 4.0)
-    process = judge._process
+    process = scorer._process
     assert process.pid != os.getpid()
     if hasattr(os, "getpriority"):
         assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
-    judge.close()
+    scorer.close()
     assert process.poll() is not None
 
 
 @pytest.mark.rt
-def test_a_process_that_dies_is_said_and_the_next_change_starts_another(judge):
-    asked(judge)
-    soon(lambda: judge._process is not None)
-    process = judge._process
+def test_a_process_that_dies_is_said_and_the_next_change_starts_another(scorer):
+    asked(scorer)
+    soon(lambda: scorer._process is not None)
+    process = scorer._process
     process.kill()
-    soon(lambda: judge.answer()["why"] == DIED)
-    asked(judge)
-    soon(lambda: not judge.answer()["busy"])
-    assert judge.answer()["columns"]["now"]["ratio"] == pytest.approx(1.0, abs=1e-9)
-    assert judge._process.pid != process.pid
+    soon(lambda: scorer.answer()["why"] == DIED)
+    asked(scorer)
+    soon(lambda: not scorer.answer()["busy"])
+    assert scorer.answer()["columns"]["now"]["ratio"] == pytest.approx(1.0, abs=1e-9)
+    assert scorer._process.pid != process.pid
 
 
 SAYS = """
@@ -330,45 +330,45 @@ AT_ONCE, HALFWAY, NEVER = SAYS % "True", SAYS % "False", "import time; time.slee
 
 @pytest.mark.rt
 @pytest.mark.parametrize("program", [NEVER, HALFWAY])
-def test_a_process_that_hangs_is_ended_and_said_and_the_next_change_starts_another(judge, monkeypatch, program):
+def test_a_process_that_hangs_is_ended_and_said_and_the_next_change_starts_another(scorer, monkeypatch, program):
     monkeypatch.setattr("motioncue.view.scorer.PROGRAM", program)
-    assert asked(judge)["busy"]
-    soon(lambda: judge._process is not None)
-    process = judge._process
+    assert asked(scorer)["busy"]
+    soon(lambda: scorer._process is not None)
+    process = scorer._process
     if program is HALFWAY:
-        soon(lambda: "now" in judge.answer()["columns"])
-    judge.look(time.monotonic() + 0.9 * SILENCE_S)
-    assert judge.answer()["busy"]
-    judge.look(time.monotonic() + 1.1 * SILENCE_S)
-    said = judge.answer()
+        soon(lambda: "now" in scorer.answer()["columns"])
+    scorer.poll(time.monotonic() + 0.9 * SILENCE_S)
+    assert scorer.answer()["busy"]
+    scorer.poll(time.monotonic() + 1.1 * SILENCE_S)
+    said = scorer.answer()
     assert (said["busy"], said["why"]) == (False, SILENT.format(SILENCE_S))
     assert ("now" in said["columns"]) == (program is HALFWAY)  # what was found stays
     soon(lambda: process.poll() is not None)
-    judge.look(time.monotonic() + 10.0 * SILENCE_S)
-    assert judge.answer() == said
+    scorer.poll(time.monotonic() + 10.0 * SILENCE_S)
+    assert scorer.answer() == said
     monkeypatch.setattr("motioncue.view.scorer.PROGRAM", AT_ONCE)
-    assert asked(judge)["busy"]
-    soon(lambda: not judge.answer()["busy"])
-    assert judge.answer()["columns"] == {"now": {"ratio": 0.25}}
+    assert asked(scorer)["busy"]
+    soon(lambda: not scorer.answer()["busy"])
+    assert scorer.answer()["columns"] == {"now": {"ratio": 0.25}}
 
 
 @pytest.mark.rt
-def test_a_process_that_says_a_word_now_and_then_is_left_alone(judge, monkeypatch):
+def test_a_process_that_says_a_word_now_and_then_is_left_alone(scorer, monkeypatch):
     monkeypatch.setattr("motioncue.view.scorer.PROGRAM", HALFWAY)
-    asked(judge)
-    judge._heard -= 0.9 * SILENCE_S  # as if it had been asked long ago
-    soon(lambda: "now" in judge.answer()["columns"])  # its word
-    judge.look(time.monotonic() + 0.9 * SILENCE_S)
-    assert judge.answer()["busy"]
+    asked(scorer)
+    scorer._heard -= 0.9 * SILENCE_S  # as if it had been asked long ago
+    soon(lambda: "now" in scorer.answer()["columns"])  # its word
+    scorer.poll(time.monotonic() + 0.9 * SILENCE_S)
+    assert scorer.answer()["busy"]
 
 
-def test_who_has_nothing_to_do_may_be_silent(judge, monkeypatch):
-    monkeypatch.setattr(judge, "_send", lambda request: None)
-    asked(judge)
-    judge._say()  # it has answered
-    said = judge.answer()
-    judge.look(time.monotonic() + 10.0 * SILENCE_S)
-    assert judge.answer() == said
+def test_who_has_nothing_to_do_may_be_silent(scorer, monkeypatch):
+    monkeypatch.setattr(scorer, "_send", lambda request: None)
+    asked(scorer)
+    scorer._say()  # it has answered
+    said = scorer.answer()
+    scorer.poll(time.monotonic() + 10.0 * SILENCE_S)
+    assert scorer.answer() == said
 
 
 @pytest.mark.rt
@@ -387,35 +387,35 @@ def test_the_process_says_a_word_before_each_step():
 
 
 @pytest.mark.rt
-def test_files_beside_which_it_is_started_are_not_its_modules(judge, tmp_path, monkeypatch):
+def test_files_beside_which_it_is_started_are_not_its_modules(scorer, tmp_path, monkeypatch):
     (tmp_path / "queue.py").write_text("raise SystemExit(3)")
     (tmp_path / "motioncue.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    asked(judge)
-    soon(lambda: not judge.answer()["busy"])
-    assert "ratio" in judge.answer()["columns"]["now"]
+    asked(scorer)
+    soon(lambda: not scorer.answer()["busy"])
+    assert "ratio" in scorer.answer()["columns"]["now"]
 
 
 @pytest.mark.rt
 @pytest.mark.skipif(sys.platform != "linux", reason="reads from /proc what files a process has open")
-def test_libraries_that_look_at_standard_input_do_not_wait_for_who_reads_the_requests(judge):
+def test_libraries_that_look_at_standard_input_do_not_wait_for_who_reads_the_requests(scorer):
     # On Windows, loading SciPy would hang; under Wine the tests above do.
-    asked(judge)
-    soon(lambda: judge.answer()["columns"])
-    assert os.readlink(f"/proc/{judge._process.pid}/fd/0") == os.devnull
+    asked(scorer)
+    soon(lambda: scorer.answer()["columns"])
+    assert os.readlink(f"/proc/{scorer._process.pid}/fd/0") == os.devnull
 
 
 @pytest.mark.rt
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="a system that stops no process")
-def test_a_process_that_reads_nothing_does_not_keep_this_one_from_ending(judge):
-    asked(judge)
-    soon(lambda: not judge.answer()["busy"])
-    process = judge._process
+def test_a_process_that_reads_nothing_does_not_keep_this_one_from_ending(scorer):
+    asked(scorer)
+    soon(lambda: not scorer.answer()["busy"])
+    process = scorer._process
     os.kill(process.pid, signal.SIGSTOP)
-    judge._recent.newest = Minute(drive(60.0), 50.0, 110.0)  # more than a pipe holds: the thread that writes waits
-    asked(judge)
-    soon(lambda: judge._sending.locked())
-    closing = threading.Thread(target=judge.close, daemon=True)
+    scorer._recent.newest = Minute(drive(60.0), 50.0, 110.0)  # more than a pipe holds: the thread that writes waits
+    asked(scorer)
+    soon(lambda: scorer._sending.locked())
+    closing = threading.Thread(target=scorer.close, daemon=True)
     closing.start()
     closing.join(20.0)
     ended = not closing.is_alive()
@@ -424,8 +424,8 @@ def test_a_process_that_reads_nothing_does_not_keep_this_one_from_ending(judge):
     assert process.poll() is not None
 
 
-def test_a_process_that_cannot_be_started_is_said(judge, monkeypatch, tmp_path):
+def test_a_process_that_cannot_be_started_is_said(scorer, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
-    asked(judge)
-    soon(lambda: not judge.answer()["busy"])
-    assert "cannot be started" in judge.answer()["why"]
+    asked(scorer)
+    soon(lambda: not scorer.answer()["busy"])
+    assert "cannot be started" in scorer.answer()["why"]

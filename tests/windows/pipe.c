@@ -3,6 +3,7 @@
 
    Prints the first thing that is wrong; exit status 1. */
 #include <stdio.h>
+#include <winsock2.h> /* before windows.h */
 #include <windows.h>
 
 static DWORD refuse;                    /* with this error an instance is refused */

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 from motioncue.errors import ConfigError, not_among
-from motioncue.wire.source_description import SourceField, SourcePacket
+from motioncue.wire.description import SourceField, SourcePacket
 
 KEY = "source.packet"
 UNITS: Mapping[str, Mapping[str, float]] = {

@@ -19,9 +19,9 @@ from motioncue.sources.described.channels import (
     directions,
     in_car,
 )
+from motioncue.wire.description import LARGEST, Gather, Mark, SourceField, SourcePacket, Window
 from motioncue.wire.messages import CIPHER_BYTES, Cipher, CompiledMessage, Echo, Heartbeat
 from motioncue.wire.packet import Field, Message, Packet, Take
-from motioncue.wire.source_description import LARGEST, Gather, Mark, SourceField, SourcePacket, Window
 
 LONGEST_REPLY = 512
 """Largest size of an answer [bytes]."""

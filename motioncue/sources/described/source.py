@@ -27,8 +27,8 @@ from motioncue.sources.described.forms import (
     refuse_always_paused,
     reply_of,
 )
+from motioncue.wire.description import SourceField, SourcePacket
 from motioncue.wire.packet import NATIVE, UNFRAGMENTED, Derivation, Packet
-from motioncue.wire.source_description import SourceField, SourcePacket
 
 AS_DESCRIBED = "as_described"
 

@@ -15,7 +15,7 @@ from motioncue.drive.peers import DatagramSimulator, MemorySimulator, Paced
 from motioncue.errors import ConfigError
 from motioncue.sources.described.channels import CAR, CHANNELS, UNITS, WORLD, directions
 from motioncue.sources.described.source import DescribedSource
-from motioncue.wire.source_description import Form, SourceField, SourcePacket
+from motioncue.wire.description import Form, SourceField, SourcePacket
 
 RATE_HZ = 60.0
 """Packets per second, unless another rate is wanted [Hz]."""

@@ -12,7 +12,7 @@ import msgspec
 from motioncue.errors import ConfigError
 from motioncue.sources.described.channels import CAR, CHANNELS, UNITS, WORLD
 from motioncue.sources.described.source import DescribedSource
-from motioncue.wire.source_description import SourceField, SourcePacket
+from motioncue.wire.description import SourceField, SourcePacket
 
 __all__ = ["axes_changed", "corrected", "corrections"]
 

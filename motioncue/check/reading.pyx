@@ -6,8 +6,7 @@ import numpy as np
 
 from motioncue.core.records cimport Motion
 from motioncue.core.threads cimport mc_load
-from motioncue.frames.intake cimport Intake
-from motioncue.frames.state cimport IntakeState
+from motioncue.frames.intake cimport Intake, IntakeState
 
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.core.threads import NAMES

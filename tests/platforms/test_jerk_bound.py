@@ -46,6 +46,35 @@ def stop_way(speed, acceleration, jerk):
     return speed * math.sqrt(speed / jerk)
 
 
+def test_a_stop_that_is_found_ends_at_rest_within_all_bounds(probe, rng):
+    """Tick by tick: evenly to the brake, the brake, evenly back; from any state, whatever was the guess."""
+    found = 0
+    for _ in range(20_000):
+        n = int(rng.integers(1, 3))
+        most = np.column_stack([10.0 ** rng.uniform(0.0, 1.8, n), 10.0 ** rng.uniform(0.0, 1.1, n), np.ones(n)])
+        v, a = most[:, 0] * rng.uniform(-1.0, 1.0, n), most[:, 1] * rng.uniform(-1.0, 1.0, n)
+        ends = 10.0 ** rng.uniform(-1.0, 2.7, (n, 2)) * [-1.0, 1.0]
+        bounds, guess = np.hstack([ends, most]), rng.integers([1, 0, 1], 6)
+        stop = probe.stop_found(bounds, np.array([np.zeros(n), v, a]), guess)
+        if stop is None:
+            continue
+        found += 1
+        ramp, hold, release = (int(each) for each in stop)
+        brake = -(v + a * (ramp - 1) / 2) / (hold + (ramp + release) / 2)
+        shares = np.arange(1, ramp + 1)[:, None] / ramp
+        path = np.vstack([a + shares * (brake - a), np.tile(brake, (hold, 1))])
+        path = np.vstack([path, brake * (1 - np.arange(1, release + 1)[:, None] / release)])
+        speeds = v + np.cumsum(path, axis=0)
+        places = np.cumsum(speeds, axis=0)
+        assert np.abs(speeds[-1]).max() < 1e-9
+        assert (np.abs(np.diff(np.vstack([a, path]), axis=0)) <= bounds[:, 4] + 1e-7).all()
+        assert (np.abs(path) <= bounds[:, 3] + 1e-7).all()
+        assert (np.abs(speeds) <= bounds[:, 2] + 1e-6).all()
+        assert (places >= bounds[:, 0] - 1e-6).all()
+        assert (places <= bounds[:, 1] + 1e-6).all()
+    assert found > 2_000
+
+
 @st.composite
 def rigs(draw):
     """Return bounds of some actuators, one row each, and their positions at rest, at an end or between."""

@@ -230,6 +230,9 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
         double hold
         double release
     const JerkStop AT_REST "mc_at_rest"
+    int find_stop "mc_find_stop"(
+        const Bounds* bounds, const double* x, const double* v, const double* a, int n, JerkStop* stop
+    )
     bint limit_jerks "mc_limit_jerks"(
         const Bounds* bounds, Held* held, JerkStop* stop, int n, double* wanted, int64_t* acted
     )
@@ -259,6 +262,19 @@ def kept(const double[:, ::1] bounds not None, const double[::1] start not None,
     else:
         changed = [keep(b, held, n, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
     return changed, [acted[i] for i in range(n)]
+
+
+def stop_found(const double[:, ::1] bounds not None, const double[:, ::1] state not None, guess):
+    """Return ramp, hold and release of a stop from a state (position, speed, acceleration: a row each), None without."""
+    cdef Bounds b[ACTUATORS]
+    cdef JerkStop stop = JerkStop(guess[0], guess[1], guess[2])
+    cdef int n = <int>state.shape[1]
+    assert n <= ACTUATORS and bounds.shape[0] == n and bounds.shape[1] == 5 and state.shape[0] == 3
+    for i in range(n):
+        b[i] = Bounds(bounds[i, 0], bounds[i, 1], bounds[i, 2], bounds[i, 3], bounds[i, 4])
+    if find_stop(b, &state[0, 0], &state[1, 0], &state[2, 0], n, &stop) >= 0:
+        return None
+    return stop.ramp, stop.hold, stop.release
 
 
 cdef extern from *:

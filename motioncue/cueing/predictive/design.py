@@ -20,7 +20,7 @@ from motioncue.platforms.kinematics import Kinematics
 __all__ = ["THRESHOLDS", "design", "programs"]
 
 Array: TypeAlias = npt.NDArray[np.float64]
-Geared: TypeAlias = tuple[Kinematics, Array, Array, Array]
+Geared: TypeAlias = tuple[Kinematics, Array, Array, Array, Array]
 Group: TypeAlias = tuple[list[int], list[int], Program]
 
 THRESHOLDS = np.array([0.17, 0.17, 0.28, *np.radians([3.0, 3.6, 2.6])])
@@ -50,7 +50,8 @@ def design(settings: Predictive, rate_hz: float, platform: Platform | None = Non
             f"cueing.horizon_s: found {settings.horizon_s:g} s at {settings.plan_rate_hz:g} plans per second, "
             "allowed is a shorter one or fewer of them"
         )
-    tilting = np.radians([settings.tilt.rate_limit_deg_s, settings.tilt.hurry_deg_s]).tolist()
+    tilt = settings.tilt
+    tilting = np.radians([tilt.rate_limit_deg_s, tilt.hurry_deg_s, tilt.burst_deg]).tolist()
     try:
         return PredictiveKernel(
             made,
@@ -63,7 +64,7 @@ def design(settings: Predictive, rate_hz: float, platform: Platform | None = Non
             geared,
             settings.iterations,
             _outlook(settings, rate_hz),
-            (tilting[0], max(tilting), settings.tilt.hurry_share),
+            (tilting[0], max(tilting[:2]), tilting[2]),
             SOFTNESS,
         )
     except ValueError as error:
@@ -188,7 +189,7 @@ def _actuators(platform: Platform) -> tuple[Array, Array, Geared | None]:
     place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)
     middle, half = 0.5 * (low + high), 0.5 * place * (high - low)
     ends = np.column_stack([middle - half, middle + half, other * gear[:, None] * bounds[:, 2:]])
-    return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes)
+    return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes, bounds)
 
 
 def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:

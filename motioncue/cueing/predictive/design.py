@@ -21,7 +21,7 @@ from motioncue.platforms.settings import ActuatorBounds
 __all__ = ["THRESHOLDS", "design", "programs"]
 
 Array: TypeAlias = npt.NDArray[np.float64]
-Geared: TypeAlias = tuple[Kinematics, Array, Array, Array]
+Geared: TypeAlias = tuple[Kinematics, Array, Array, Array, ActuatorBounds]
 Group: TypeAlias = tuple[list[int], list[int], Program]
 
 THRESHOLDS = np.array([0.17, 0.17, 0.28, *np.radians([3.0, 3.6, 2.6])])
@@ -51,7 +51,8 @@ def design(settings: Predictive, rate_hz: float, platform: Platform | None = Non
             f"cueing.horizon_s: found {settings.horizon_s:g} s at {settings.plan_rate_hz:g} plans per second, "
             "allowed is a shorter one or fewer of them"
         )
-    tilting = np.radians([settings.tilt.rate_limit_deg_s, settings.tilt.hurry_deg_s]).tolist()
+    tilt = settings.tilt
+    tilting = np.radians([tilt.rate_limit_deg_s, tilt.hurry_deg_s, tilt.burst_deg]).tolist()
     try:
         return PredictiveKernel(
             made,
@@ -64,7 +65,7 @@ def design(settings: Predictive, rate_hz: float, platform: Platform | None = Non
             geared,
             settings.iterations,
             _outlook(settings, rate_hz),
-            (tilting[0], max(tilting), settings.tilt.hurry_share),
+            (tilting[0], max(tilting[:2]), tilting[2]),
             SOFTNESS,
         )
     except ValueError as error:
@@ -191,7 +192,7 @@ def _actuators(platform: Platform) -> tuple[Array, Array, Geared | None]:
     ends = np.column_stack(
         [middle - half, middle + half, other * gear * bounds.speed, other * gear * bounds.acceleration]
     )
-    return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes)
+    return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes, bounds)
 
 
 def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:

@@ -58,7 +58,7 @@ ctypedef struct PredictiveCoeffs:
     double kept[AXES]           # share of an organ's state that is left after a tick
     double tilt_rate            # limit of the tilt rate [rad/s]
     double hurry                # the limit while there is time left for tilting faster, in shares of it
-    double hurried              # share of the time in which tilting may be faster
+    double burst                # how far it has to go before tilting is faster [rad]
     double largest[AXES]        # largest motion of the car that is planned for [m/s^2, rad/s]
     Guard guard[AXES]
     ForeseeCoeffs foresee
@@ -66,6 +66,8 @@ ctypedef struct PredictiveCoeffs:
     int geared                  # actuators whose positions are not linear in the pose; 0 if all are
     double slopes[12][AXES]     # derivatives of their positions at neutral, of cranks of the sine of the angle
     double neutral[12]
+    double ends_low[12]         # of their positions [m, rad]
+    double ends_high[12]
     double gear[12]             # that derivative by the angle, for cranks; 1 for others
 
 ctypedef struct Counts:
@@ -97,9 +99,9 @@ ctypedef struct PredictiveState:
     double organs[AXES]
     double ahead[AHEAD][AXES]   # the car's motion as a preview has it
     int64_t known[AHEAD]        # whether it has; for the next step alone
-    double saved                # time for tilting faster that was saved or spent since the reset [s]
+    double waiting[2]           # how far roll and pitch go beyond what is slow in the next half second [rad]
     double hurry                # by how much the limit is exceeded now at most, in shares of it
-    int64_t open                # whether it may be spent now
+    int64_t open                # whether it tilts faster now
     double plan[AXES][KNOTS]    # accelerations at the ends of the blocks
     int64_t age[AXES]           # by group: plans that have failed since the newest one
     signed char active[ROWS]    # states of the constraints at the newest solution

@@ -36,15 +36,15 @@ cdef enum:
     KNOWN = (4 + NODES) * AXES
 
 cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
-cdef double SPARE = 20.0    # [s] most time for tilting faster that is saved up
-cdef double GRANTED = 12.0  # [s] whose share of that is there in the beginning
-cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to be spent
-cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is left
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
-cdef double ABOVE = 1.001   # the limit itself is not above it
 cdef double EASING = 0.5    # [s] in which plans with changed settings take the place of the one before
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
+
+cdef enum:
+    ANEW = 8                # plans in a row that are not found, after which one starts without active constraints
+    NEAR = 6                # blocks of a plan in which tilting faster takes a burst
+cdef double CLOSE = 0.3     # share of what opens a burst that is left when it ends
 
 ctypedef struct Excess:     # of actuators over what is linear in the pose
     double place[12]
@@ -251,7 +251,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     cdef Excess more[KNOTS]
     cdef Excess* at
     cdef double shifts[ROWS]
-    cdef double shift, own, low, high
+    cdef double shift, own, low, high, hurry
     cdef int moved = 3 * g.channels
     cdef int size = moved + (1 + NODES) * g.senses
     cdef int i, j, row, sense
@@ -293,8 +293,9 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
             own = 0.0
             for j in range(moved, size):
                 own += g.turning[i * size + j] * known[j]
-            q.problem.blower[row] += (own if own < 0.0 else 0.0) - s.hurry
-            q.problem.bupper[row] += (own if own > 0.0 else 0.0) + s.hurry
+            hurry = s.hurry if g.block[i] < NEAR else c.hurry - 1.0
+            q.problem.blower[row] += (own if own < 0.0 else 0.0) - hurry
+            q.problem.bupper[row] += (own if own > 0.0 else 0.0) + hurry
         q.problem.sense[row] = SOFT | s.active[g.first + row]
 
 
@@ -332,8 +333,8 @@ cdef bint take_plan(const Group* g, PredictiveState* s) noexcept nogil:
     return True
 
 
-cdef bint reached(const PredictiveCoeffs* c, const double* place) noexcept nogil:
-    """Say whether all actuators reach a pose, and one that is a little farther from neutral."""
+cdef bint reached(const PredictiveCoeffs* c, const double* place, bint ends) noexcept nogil:
+    """Say whether all actuators reach a pose that is a little farther from neutral; within their `ends` too, if asked."""
     cdef double at[12]
     cdef double pose[AXES]
     cdef int i
@@ -341,7 +342,7 @@ cdef bint reached(const PredictiveCoeffs* c, const double* place) noexcept nogil
         pose[i] = FARTHER * place[i]
     inverse_held(&c.geometry, pose, at, NULL)
     for i in range(c.geared):
-        if not isfinite(at[i]):
+        if not isfinite(at[i]) or (ends and not c.ends_low[i] <= at[i] <= c.ends_high[i]):
             return False
     return True
 
@@ -358,7 +359,7 @@ cdef double brake(const Group* g, double h, const double* speed, double* push) n
     return time
 
 
-cdef bint stays(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, const double* target) noexcept nogil:
+cdef bint stays(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, const double* target, bint ends) noexcept nogil:
     """Say whether the platform stays in reach if it goes to these accelerations until the next plan, then stops."""
     cdef double place[AXES]
     cdef double speed[AXES]
@@ -379,17 +380,17 @@ cdef bint stays(const PredictiveCoeffs* c, const Group* g, double h, const Predi
             push[i] = next[i]
         time = brake(g, h, speed, next)
     for k in range(3):          # now, half way and at the end
-        if not reached(c, place):
+        if not reached(c, place, ends):
             return False
         for i in range(AXES):
             place[i] += (0.375 if k == 0 else 0.125) * time * speed[i]
     return True
 
 
-cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, double* target) noexcept nogil:
+cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, double* target, bint ends) noexcept nogil:
     """Bring accelerations nearer to those that stop the platform, until it can still stop in reach afterwards.
 
-    Legs reach any pose; near the line of a crank and its rod small motions are large turns, which no plan foresees.
+    Legs reach any pose, and a plan keeps their ends, but for one of before.  Near the line of a crank and its rod small motions are large turns, which no plan foresees.
     """
     cdef double wanted[AXES]
     cdef double stop[AXES]
@@ -398,7 +399,7 @@ cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const P
     memcpy(wanted, target, g.channels * sizeof(double))
     brake(g, h, s.speed, stop)
     for part in range(1, TRIES + 1):
-        if stays(c, g, h, s, target):
+        if stays(c, g, h, s, target, ends):
             return
         share = <double>part / TRIES
         for i in range(g.channels):
@@ -423,7 +424,7 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
             last = planned(c, g, s.leaving[g.channel[i]], s.left[number])
             target[i] = last + share * (target[i] - last)
     if c.geared:
-        hold_back(c, g, h, s, target)
+        hold_back(c, g, h, s, target, s.age[number] > 0)
     for i in range(g.channels):
         channel = g.channel[i]
         new, former, held = c.guard[channel], s.former.guard[channel], &s.held.guard[channel]
@@ -433,6 +434,24 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
         held.acceleration = narrower(new.acceleration, former.acceleration, left)
         last = guarded(held, h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
         s.change[channel] = (last - s.acceleration[channel]) / c.period
+
+
+cdef double waiting(const PredictiveCoeffs* c, const Group* g, const PredictiveState* s, int channel) noexcept nogil:
+    """Return how far a plan tilts until the end of the first block that may be fast, beyond what is slow [rad]."""
+    cdef double speed = s.speed[channel], push = s.acceleration[channel]
+    cdef double way = 0.0
+    cdef double time = 0.0
+    cdef double h, next
+    cdef int k
+    for k in range(NEAR + 1 if NEAR < g.knots else g.knots):
+        h = c.dt * c.period * c.ends[k] - time
+        next = s.plan[channel][k]
+        way += h * (speed + h * (2.0 * push + next) / 6.0)
+        speed += 0.5 * h * (push + next)
+        push = next
+        time += h
+    way = fabs(way) - c.tilt_rate * time
+    return way if way > 0.0 else 0.0
 
 
 cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
@@ -452,8 +471,8 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
     else:
         s.age[number] += 1
         s.counts.failed += 1
-        for i in range(g.unknowns + g.rows):    # the next program goes on from where this one was left
-            s.active[g.first + i] = g.quadratic.workspace.sense[i] & (ACTIVE | LOWER)
+        for i in range(g.unknowns + g.rows):    # the next program goes on from where this one was left, or anew
+            s.active[g.first + i] = g.quadratic.workspace.sense[i] & (ACTIVE | LOWER) if s.age[number] % ANEW else 0
     if g.quadratic.steps > s.counts.most_steps:
         s.counts.most_steps = g.quadratic.steps
     if s.age[number] > c.patience:
@@ -464,6 +483,8 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
             target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
         else:
             target[i] = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
+        if channel == 3 or channel == 4:
+            s.waiting[channel - 3] = waiting(c, g, s, channel) if s.age[number] == 0 else 0.0
     steer(c, number, s, target)
 
 
@@ -477,39 +498,11 @@ cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
         s.acceleration[i] += s.change[i]
 
 
-cdef double tilted(const PredictiveState* s, int channel) noexcept nogil:
-    """Return how fast the platform turns beyond the car, or against it [rad/s]."""
-    cdef double own = s.foresee.mean[channel][0]
-    cdef double rate = s.speed[channel]
-    if rate * own <= 0.0:
-        return fabs(rate)
-    return fabs(rate) - fabs(own) if fabs(rate) > fabs(own) else 0.0
-
-
-cdef bint worthwhile(const PredictiveCoeffs* c, const PredictiveState* s, double lacking, double outward) noexcept nogil:
-    """Say whether time for tilting faster is worth spending where this much specific force is lacking [m/s^2].
-
-    The less of it is left, the more must be lacking, so it is spent where it is worth most; `outward` is the angle by which
-    the platform leans already, if it has to lean further [rad]: the time of the way back is kept.
-    """
-    cdef double left = GRANTED * c.hurried + s.saved
-    if outward > 0.0:
-        left -= outward / (c.tilt_rate * c.hurry)
-    return left > 0.0 and lacking > (0.5 if s.open else 1.0) * DEAR * exp(-STEEP * left)
-
-
-cdef void spend(const PredictiveCoeffs* c, PredictiveState* s, const double* felt) noexcept nogil:
-    """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly."""
-    cdef bint fast = tilted(s, 3) > ABOVE * c.tilt_rate or tilted(s, 4) > ABOVE * c.tilt_rate
+cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+    """Open and close the limit on the tilt rate: in bursts, of what waits for them."""
     cdef double way = c.dt * (c.hurry - 1.0) / OPENING
-    cdef double first = GRANTED * c.hurried
-    cdef double surge = s.foresee.mean[0][0] - felt[0]
-    cdef double sway = s.foresee.mean[1][0] - felt[1]
-    s.saved += c.dt * (c.hurried - fast)
-    s.saved = -first if s.saved < -first else (SPARE - first if s.saved > SPARE - first else s.saved)
-    s.open = worthwhile(c, s, fabs(surge), s.place[4] if surge > 0.0 else -s.place[4]) or worthwhile(
-        c, s, fabs(sway), -s.place[3] if sway > 0.0 else s.place[3]
-    )
+    cdef double most = s.waiting[0] if s.waiting[0] > s.waiting[1] else s.waiting[1]
+    s.open = most > (CLOSE if s.open else 1.0) * c.burst
     s.hurry += way if s.open else -way
     s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
 
@@ -553,7 +546,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     s.since += c.dt
     move(c, s)
     tell(c, s, cue)
-    spend(c, s, felt)
+    hurry(c, s)
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
     memset(s.known, 0, sizeof(s.known))
@@ -585,13 +578,14 @@ cdef const int* hold_whole(list kept, values) except NULL:
     return &flat[0]
 
 
-cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear, slopes) except -1:
+cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear, slopes, ends) except -1:
     """Copy the geometry of the actuators, and its linear form at neutral."""
     cdef int i, j
     c.geometry = kinematics.geometry
     c.geared = kinematics.geometry.count
     for i in range(c.geared):
         c.neutral[i], c.gear[i] = neutral[i], gear[i]
+        c.ends_low[i], c.ends_high[i] = ends.low[i], ends.high[i]
         for j in range(AXES):
             c.slopes[i][j] = slopes[i, j]
     return 0
@@ -672,10 +666,10 @@ cdef class Predictive(Algorithm):
             c.kept[i] = np.exp(-c.dt / organs_s[i])
             c.largest[i] = LARGEST[i]
             c.guard[i] = Guard(guard[i][0], guard[i][1], guard[i][2], guard[i][3])
-        c.tilt_rate, c.hurry, c.hurried = tilt[0], tilt[1] / tilt[0], tilt[2]
+        c.tilt_rate, c.hurry, c.burst = tilt[0], tilt[1] / tilt[0], tilt[2]
         fill_outlook(&c.foresee, outlook)
         if geared is not None:
-            take_geometry(c, geared[0], geared[1], geared[2], geared[3])
+            take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])
         for i, (channels, senses, program) in enumerate(groups):
             soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
             solver = Solver(program.hessian, program.rows, soft, iterations)

@@ -92,13 +92,13 @@ class Weights(Table, frozen=True, kw_only=True):
 class Tilt(Table, frozen=True, kw_only=True):
     """Tilt coordination: sustained specific force as platform tilt."""
 
-    rate_limit_deg_s: Positive = 3.0
+    rate_limit_deg_s: Positive = 2.0
     """How much faster than the car it rolls and pitches at most, most of the time [deg/s]; below about 3 a tilt tends
-    to go unnoticed."""
-    hurry_deg_s: Positive = 20.0
-    """The same where most is lacking [deg/s]: a short fast tilt may be felt less than a wait."""
-    hurry_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.25
-    """Share of the time in which the rate may be above the limit; 0: never."""
+    to go unnoticed, and what the car does next is not known exactly."""
+    hurry_deg_s: Positive = 30.0
+    """The same in a burst [deg/s]: a short fast tilt may be felt less than a wait."""
+    burst_deg: Annotated[float, msgspec.Meta(ge=0, le=180)] = 3.0
+    """How far it has to turn beyond what is slow in the next half second before it is that fast [deg]; 180: never."""
     acceleration_limit_deg_s2: Positive = 300.0
     """Largest roll and pitch acceleration [deg/s^2]."""
 

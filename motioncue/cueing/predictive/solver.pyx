@@ -25,7 +25,7 @@ cdef extern from "motioncue/cueing/predictive/daqp/include/api.h" nogil:
 __all__ = ["WORK", "Solver"]
 
 
-cdef double MOST_WORK = 240e3   # multiplications for a solution, start and all steps together
+cdef double MOST_WORK = 480e3   # multiplications for a solution, start and all steps together
 WORK = MOST_WORK
 
 cdef enum:

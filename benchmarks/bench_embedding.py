@@ -5,6 +5,7 @@ from itertools import repeat
 import msgspec
 import numpy as np
 import pytest
+from bench_platform import TEXT
 from conftest import HEAD_M, RATE_HZ, assert_same
 
 import motioncue
@@ -134,31 +135,30 @@ def test_step_through_the_table_against_c(versus, rig, loops):
 def test_a_hexapod_through_the_table_and_limits_by_themselves(rig, loops, counted, tmp_path):
     """A hexapod through motioncue.h; the limits by themselves while none acts, and while all do."""
     path = tmp_path / "hexapod.toml"
-    path.write_text(profile_text(PROFILE) + '\n[platform]\npreset = "hexapod-simona"\n', encoding="utf-8")
+    path.write_text(TEXT, encoding="utf-8")
     embedded = loops.Embedded(motioncue._capi, str(path).encode())
-    limits, work = CueLimits(), np.zeros_like(rig.cue)
+    limits, ticks = CueLimits(), np.arange(5000)
     for name, bounds in motioncue.load_profile(PROFILE).bounds().items():
         limits.add(name, *bounds, dt=1.0 / RATE_HZ)
-    wild = rig.cue.copy()
+    calm, wild, work = (np.zeros(len(ticks), CUE_DTYPE) for _ in range(3))
     for name in MOVERS:
-        wild[name] = 100.0 * (-1.0) ** (np.arange(len(wild)) // 30)
+        calm[name] = 0.01 * np.cos(2 * np.pi * ticks / 100) - 0.01
+        wild[name] = 100.0 * (-1.0) ** (ticks // 30)
 
     def limited(cues):
         work[:] = cues
         limits.process(work)
 
-    figures = {
-        "`step` and `actuate` of motioncue.h in a C loop: washout, limits, a hexapod": lambda: embedded.drive(
-            rig.motion
-        ),
-        "limits of twelve channels, none acting": lambda: limited(rig.cue),
-        "limits of twelve channels, all acting": lambda: limited(wild),
-    }
-    for figure, candidate in figures.items():
+    figures = [
+        ("`step`, `actuate` of motioncue.h in a C loop: washout, limits, hexapod", embedded.drive, rig.motion),
+        ("limits of twelve channels, none acting", limited, calm),
+        ("limits of twelve channels, all acting", limited, wild),
+    ]
+    for figure, run, rows in figures:
         if counted:
-            counted(figure, candidate, rig.n)
+            counted(figure, lambda run=run, rows=rows: run(rows), len(rows))
         else:
-            candidate()
+            run(rows)
 
 
 # --- bytes in, bytes out --------------------------------------------------------------------------------------------

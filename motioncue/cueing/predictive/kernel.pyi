@@ -6,7 +6,6 @@ import numpy.typing as npt
 from typing_extensions import disjoint_base
 
 from motioncue.core.interfaces import Algorithm
-from motioncue.platforms.kinematics import Kinematics
 
 __all__ = ["MOST_BEATS", "MOST_KNOTS", "MOST_ROWS", "NODE_COUNT", "Predictive"]
 
@@ -26,7 +25,7 @@ class Predictive(Algorithm):
         gain: float,
         organs_s: Sequence[float],
         guard: npt.NDArray[np.float64],
-        geared: tuple[Kinematics, npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]] | None,
+        geared: tuple[Any, ...] | None,
         iterations: int,
         outlook: Mapping[str, Any],
         tilt: tuple[float, float, float],

@@ -26,7 +26,14 @@ class Predictive(Algorithm):
         gain: float,
         organs_s: Sequence[float],
         guard: npt.NDArray[np.float64],
-        geared: tuple[Kinematics, npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]] | None,
+        geared: tuple[
+            Kinematics,
+            npt.NDArray[np.float64],
+            npt.NDArray[np.float64],
+            npt.NDArray[np.float64],
+            npt.NDArray[np.float64],
+        ]
+        | None,
         iterations: int,
         outlook: Mapping[str, Any],
         tilt: tuple[float, float, float],

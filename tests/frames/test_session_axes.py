@@ -19,6 +19,7 @@ from helpers import (
 from scipy.spatial.transform import Rotation
 
 from motioncue.frames.convert import BodyStage
+from motioncue.sources import interface
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.city_car_driving.packets import FRAME
 
@@ -131,7 +132,7 @@ def test_the_world_of_the_newest_frame_is_north_east_down_whatever_the_axes(monk
     turn = Rotation.from_euler("ZYX", [0.7, -0.4, 1.1])
     north, down = turn.apply([1.0, 0.0, 0.0]), turn.apply([0.0, 0.0, 1.0])
     oblique = {"world_north": north, "world_up": -down}
-    monkeypatch.setattr(beamng, "BodyStage", lambda **keys: BodyStage(**{**keys, **oblique}))
+    monkeypatch.setattr(interface, "BodyStage", lambda **keys: BodyStage(**{**keys, **oblique}))
     intake = beamng.intake(beamng.Options())
     place, speed = np.array([3.0, 5.0, 7.0]), np.array([11.0, 13.0, 17.0])
     values = {"yaw": 0.0}

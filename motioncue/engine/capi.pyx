@@ -157,6 +157,7 @@ cdef Fed* started(const char* profile) except NULL:
     try:
         engine = Engine((<bytes>profile).decode())
         engine._check_fed()
+        engine._takes_signals = False   # handlers of Python never run while the host's main thread is in C
         engine.start()
         feeder = engine._feeder
     except BaseException:

@@ -3,7 +3,6 @@
 import atexit
 import os
 import signal
-import threading
 from os import getpid
 
 from cpython.pythread cimport (
@@ -79,13 +78,11 @@ cdef class Ending:
                 PyThread_release_lock(self._latches[what])      # for whoever waits besides
         return done
 
-    def begin(self):
-        """From now on the interpreter's exit ends the engine, and so does a signal that would have ended the program."""
+    def begin(self, *, signals=True):
+        """From now on the interpreter's exit ends the engine; with `signals` what the system sends to end it does, too."""
         _begun.append(self)
-        if threading.current_thread() is threading.main_thread():   # no other one may
-            for number in LEAVINGS:
-                if signal.getsignal(number) is signal.SIG_DFL:      # a program's own handler stays
-                    signal.signal(number, leave_all)
+        if signals:
+            hand_signals(signal.SIG_DFL, leave_all)     # a program's own handler stays
 
     def end(self, leave=False):
         """Fade to neutral, then wait until the engine is closed; both waits are bounded."""
@@ -94,7 +91,7 @@ cdef class Ending:
         self._emitter.stop(leave)
         self.happens(LEFT_TO_CLOSE)
         self.finish()
-        if not _begun and threading.current_thread() is threading.main_thread():
+        if not _begun:
             give_signals_back()
 
     cdef int finish(self) except -1:
@@ -141,11 +138,19 @@ def end_all():
         each.finish()
 
 
+def hand_signals(of, to):
+    """Replace one handler of the system's signals by another, where this thread may: Python's main thread only."""
+    for number in LEAVINGS:
+        if signal.getsignal(number) is of:
+            try:
+                signal.signal(number, to)
+            except ValueError:      # `threading` and the interpreter may take different threads for the main one
+                return
+
+
 def give_signals_back():
     """Let the system's signals end this program at once, as before the first engine."""
-    for number in LEAVINGS:
-        if signal.getsignal(number) is leave_all:
-            signal.signal(number, signal.SIG_DFL)
+    hand_signals(leave_all, signal.SIG_DFL)
 
 
 def leave_all(int number, frame):

@@ -90,6 +90,7 @@ class Engine:
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._ending: Ending | None = None
+        self._takes_signals = True  # those by which the system ends a program
         self._logged = 0  # transitions logged
         self._lost = 0  # events lost
         self._journal = Journal()
@@ -178,7 +179,7 @@ class Engine:
                 for target in (self._drain, self._receive, self._emit)
             ]
             self._claims, self._threads, self._opened, self._ending = claims, threads, opened.pop_all(), ending
-        ending.begin()
+        ending.begin(signals=self._takes_signals)
         for thread in threads:
             thread.start()
 

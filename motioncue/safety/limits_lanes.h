@@ -2,7 +2,7 @@
  *
  * It tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
  * to pass it (limiter.pxd).  It returns a bit for each rig that passed; the others keep the
- * state that they had and are stepped one by one (beside.pyx).  `plan` is what the rigs have in common; `rows` is the
+ * state that they had and are stepped one by one (engine/batch.pyx).  `plan` is what the rigs have in common; `rows` is the
  * first rig's cue, and the others follow every `stride` doubles.
  */
 #ifndef NAME /* included by itself: for every kind of machine */

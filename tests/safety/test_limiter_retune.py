@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from same_bits import assert_same_bits
 
+import motioncue
 from motioncue.errors import ConfigError
 from motioncue.safety.limiter import Limiter
 
@@ -166,6 +167,26 @@ def test_from_rest_what_is_sent_goes_to_the_new_bound_along_the_polynomial(old, 
     path, _ = limiter.process(np.full(120, rest))
     x = np.minimum(DT / FADE_S * np.arange(1, 121), 1.0)
     np.testing.assert_allclose(path, after + (before - after) * (1 - x**3 * (10 - 15 * x + 6 * x**2)), atol=1e-9)
+
+
+def test_a_channel_whose_bounds_stay_ends_no_other_ones_change():
+    """All but yaw are narrowed: surge goes to its new bound along the whole fade, not in one packet."""
+    motion, cue = np.zeros(1, motioncue.MOTION_DTYPE), np.zeros(1, motioncue.CUE_DTYPE)
+    step = motioncue.bind(motioncue.load_profile("beamng-dk", f"supervisor.fade_s={FADE_S}"), motion, cue)
+    motion["surge"] = 8.0
+    for _ in range(300):
+        step.step()
+    narrower = {name: {"value_m_s2": 2.0} for name in ("surge", "sway", "heave")}
+    narrower |= {name: {"value_deg": 50.0} for name in ("roll", "pitch")}
+    narrower |= {f"{name}_rate": {"value_deg_s": 250.0} for name in ("roll", "pitch", "yaw")}
+    narrower |= {f"{name}_displacement": {"value_m": 9.0} for name in ("surge", "sway", "heave")}
+    step.retune({"limits": narrower})
+    path = [8.0]
+    for _ in range(120):
+        step.step()
+        path.append(float(cue["surge"][0]))
+    assert path[-1] == pytest.approx(2.0, rel=2e-3)
+    assert np.abs(np.diff(path)).max() <= 15 / 8 * 6.01 * DT * 1.001 / FADE_S
 
 
 def test_bounds_that_change_within_a_change_keep_value_slope_and_bend():

@@ -306,7 +306,7 @@ cdef void trim(const Group* g, PredictiveState* s) noexcept nogil:
     cdef int i, of_row
     for i in range(g.unknowns + g.rows):
         active += (s.active[g.first + i] & ACTIVE) != 0
-    while active > g.quadratic.most_active:
+    while active > g.quadratic.most_active and block > 0:
         block -= 1
         for i in range(g.unknowns + g.rows):
             of_row = i // g.channels if i < g.unknowns else g.block[i - g.unknowns]

@@ -169,11 +169,11 @@ def test_from_rest_what_is_sent_goes_to_the_new_bound_along_the_polynomial(old, 
     np.testing.assert_allclose(path, after + (before - after) * (1 - x**3 * (10 - 15 * x + 6 * x**2)), atol=1e-9)
 
 
-def test_a_channel_whose_bounds_stay_ends_no_other_ones_change():
-    """All but yaw are narrowed: surge goes to its new bound along the whole fade, not in one packet."""
+def test_a_channel_whose_bounds_stay_takes_no_part_in_the_change_of_others():
+    """All but yaw are narrowed: surge goes to its new bound along the whole fade, yaw passes bit for bit."""
     motion, cue = np.zeros(1, motioncue.MOTION_DTYPE), np.zeros(1, motioncue.CUE_DTYPE)
     step = motioncue.bind(motioncue.load_profile("beamng-dk", f"supervisor.fade_s={FADE_S}"), motion, cue)
-    motion["surge"] = 8.0
+    motion["surge"], motion["yaw"] = 8.0, 0.5
     for _ in range(300):
         step.step()
     narrower = {name: {"value_m_s2": 2.0} for name in ("surge", "sway", "heave")}
@@ -185,6 +185,7 @@ def test_a_channel_whose_bounds_stay_ends_no_other_ones_change():
     for _ in range(120):
         step.step()
         path.append(float(cue["surge"][0]))
+        assert cue["yaw"][0] == 0.5
     assert path[-1] == pytest.approx(2.0, rel=2e-3)
     assert np.abs(np.diff(path)).max() <= 15 / 8 * 6.01 * DT * 1.001 / FADE_S
 

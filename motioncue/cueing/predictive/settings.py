@@ -92,7 +92,7 @@ class Weights(Table, frozen=True, kw_only=True):
 class Tilt(Table, frozen=True, kw_only=True):
     """Tilt coordination: sustained specific force as platform tilt."""
 
-    rate_limit_deg_s: Positive = 2.0
+    rate_limit_deg_s: Positive = 2.6
     """How much faster than the car it rolls and pitches at most, most of the time [deg/s]; below about 3 a tilt tends
     to go unnoticed, and what the car does next is not known exactly."""
     hurry_deg_s: Positive = 30.0

@@ -79,12 +79,14 @@ def test_the_real_drive_goes_through_whole(tmp_path, scheme, name):
     wire = np.frombuffer(b"".join(frames), FRAME.dtype)
     assert frame_time[-1] == pytest.approx(wire["frame_time"].sum(), rel=1e-12)
     assert len(np.unique(frame_time)) > 100
-    # A frame that came late, on a busy machine many, is joined to what was sent before, inside what the drive had.
+    # A frame that came late, on a busy machine many, is joined to what was sent before: inside what the drive had, but for
+    # the way in which a join that was going the other way comes to rest, no longer than the way between two frames.
     if name == "ccd-dk":
         for channel, values in expected_motion(wire).items():
             cue = trace["cue"][channel][trace["weight"] == 1.0]
-            assert values.min() - 1e-12 <= cue.min(), channel
-            assert cue.max() <= values.max() + 1e-12, channel
+            rest = np.abs(np.diff(values)).max() + 1e-12
+            assert values.min() - rest <= cue.min(), channel
+            assert cue.max() <= values.max() + rest, channel
 
 
 def test_without_a_washout_the_platform_gets_the_motion_of_the_newest_frame():

@@ -79,8 +79,8 @@ def test_the_real_drive_goes_through_whole(tmp_path, scheme, name):
     wire = np.frombuffer(b"".join(frames), FRAME.dtype)
     assert frame_time[-1] == pytest.approx(wire["frame_time"].sum(), rel=1e-12)
     assert len(np.unique(frame_time)) > 100
-    # A frame that came late, on a busy machine many, is joined to what was sent before: inside what the drive had, but for
-    # the way in which a join that was going the other way comes to rest, no longer than the way between two frames.
+    # A frame that came late, on a busy machine many, is joined to what was sent before: inside what the drive had, but
+    # for the way in which a join that went the other way comes to rest, no longer than the way between two frames.
     if name == "ccd-dk":
         for channel, values in expected_motion(wire).items():
             cue = trace["cue"][channel][trace["weight"] == 1.0]

@@ -22,6 +22,7 @@ from motioncue.recording.packages import (
     ANY,
     SAID,
     Pick,
+    any_certain,
     contents,
     only_system,
     parse_recording,
@@ -305,7 +306,8 @@ def _system_of_datagrams(url: str, end: float, interrupts: Interrupts) -> str:
             last = time.monotonic()
     if not heard:
         raise PacketError(f"{url}: nothing came")
-    sizes = {name: sum(map(len, _datagrams_of(name, heard))) for name in _sources()}
+    named = {name: _datagrams_of(name, heard) for name in _sources()}
+    sizes = {name: sum(map(len, known)) for name, known in named.items() if any_certain(known, name)}
     if not any(sizes.values()):
         own = {name: _datagrams_of(name, heard) for name in sources.described_profiles()}
         sizes = {name: sum(map(len, known)) for name, known in own.items() if plausible(known, name)}

@@ -361,8 +361,7 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> source
         return own
     for system in sources.having("intake"):
         packages = _filling(opened, system, pick)
-        is_certain = getattr(sources.system(system), "is_certain", bool)
-        if any(map(is_certain, packages)):
+        if any_certain(packages, system):
             sizes[system] = sum(map(len, packages))
     for system in () if sizes else sources.described_profiles():
         packages = _filling(opened, system, pick)
@@ -383,6 +382,11 @@ def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list
     own = list(takewhile(lambda package: _why_not(module, package) is None, packages))
     few = isinstance(opened, Raw) and len(own) < SURE and 2 * sum(map(len, own)) < len(opened.data)
     return [] if few else own
+
+
+def any_certain(packages: Sequence[bytes], system: str) -> bool:
+    """Say whether any of the system's packages is known as such by its bytes alone."""
+    return any(map(getattr(sources.system(system), "is_certain", bool), packages))
 
 
 def plausible(packages: Sequence[bytes], system: str) -> bool:

@@ -3,13 +3,12 @@
 import atexit
 import os
 import signal
-from os import getpid
 
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
 )
 
-__all__ = ["LEAVINGS", "Ending", "end_all"]
+__all__ = ["Ending", "end_all"]
 
 LEAVINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals by which a system ends a program."""
@@ -61,7 +60,7 @@ cdef class Ending:
                 PyThread_free_lock(self._latches[i])
 
     def __init__(self, emitter, *, double patience_s):
-        self._emitter, self._pid, self.patience_s = emitter, getpid(), patience_s
+        self._emitter, self._pid, self.patience_s = emitter, os.getpid(), patience_s
 
     cdef void happens(self, int what) noexcept:
         if not self._happened[what]:
@@ -86,7 +85,7 @@ cdef class Ending:
 
     def end(self, leave=False):
         """Fade to neutral, then wait until the engine is closed; both waits are bounded."""
-        if getpid() != self._pid:
+        if os.getpid() != self._pid:
             return
         self._emitter.stop(leave)
         self.happens(LEFT_TO_CLOSE)
@@ -130,7 +129,7 @@ cdef list _begun = []           # engines that the interpreter's exit has to end
 def end_all():
     """End every engine of this process that has been begun: they fade side by side."""
     cdef Ending each
-    cdef list mine = [each for each in _begun if each._pid == getpid()]
+    cdef list mine = [each for each in _begun if each._pid == os.getpid()]
     for each in mine:
         each._emitter.stop()
         each.happens(LEFT_TO_CLOSE)
@@ -155,9 +154,10 @@ def give_signals_back():
 
 def leave_all(int number, frame):
     """Be at rest within each engine's `leave_s`; end the program meanwhile, with the status of the signal."""
-    cdef list mine = [each for each in _begun if (<Ending>each)._pid == getpid()]
-    for each in mine:
-        (<Ending>each)._emitter.stop(True)
+    cdef Ending each
+    for each in list(_begun):
+        if each._pid == os.getpid():
+            each._emitter.stop(True)
     raise SystemExit(128 + number)
 
 

@@ -64,10 +64,10 @@ class Engine:
     Notes
     -----
     Both loops run without the GIL from the simulator's bytes to the platform's.  Leaving the context fades to neutral
-    before sending ends, even after an exception. An engine that has been started and never stopped fades when the
-    interpreter exits; deleting it does not stop it. Started in the main thread, it also fades at SIGTERM and
-    SIGHUP, within ``supervisor.leave_s``, and the program ends by SystemExit, unless it handles them itself. No
-    interrupt shortens a fade: it is raised when the engine is closed. A process forked meanwhile has no engine:
+    before sending ends, even after an exception.  An engine that has been started and never stopped fades when the
+    interpreter exits; deleting it does not stop it.  Started in the main thread, it also fades at SIGTERM and
+    SIGHUP, within ``supervisor.leave_s``, and the program ends by SystemExit, unless it handles them itself.  No
+    interrupt shortens a fade: it is raised when the engine is closed.  A process forked meanwhile has no engine:
     there, nothing is stopped.
 
     Examples

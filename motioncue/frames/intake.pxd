@@ -10,8 +10,7 @@ from motioncue.core.threads cimport (
 )
 from motioncue.core.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.frames.convert cimport BodyFrame, Stages
-from motioncue.frames.arrival_clock cimport Stamps
-from motioncue.frames.arrival_clock cimport Timeline, timeline_restart
+from motioncue.frames.arrival_clock cimport Stamps, Timeline, timeline_restart
 from motioncue.frames.plausibility cimport Observation, Watch, watch_restart
 from motioncue.wire.messages cimport MC_CIPHER_BYTES, Messages, Reply, mc_cipher
 

@@ -27,8 +27,7 @@ from motioncue.frames.convert cimport (
 from motioncue.frames.plausibility cimport (
     Watch, check_claims, is_overtaken, length3, restart_claims, watch_restart, watch_step,
 )
-from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take
-from motioncue.frames.arrival_clock cimport timeline_frame
+from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take, timeline_frame
 from motioncue.wire.codec cimport F4, F8, N8, TEXT, decode
 from motioncue.wire.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Cipher, Message, Reply, add_message, find_message, make_reply,

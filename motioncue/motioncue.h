@@ -116,7 +116,8 @@ typedef struct motioncue_api {
 
     /* Start an engine for a profile without source.endpoint, such as "program-dk"; `error` as for `create`.  Refused while
      * another program drives the platform at one of its outputs, unless output.shared = true.  Runs Python, and so do the
-     * engine's threads while they begin and end: leave the GIL to them. */
+     * engine's threads while they begin and end: leave the GIL to them.  Signals stay the program's: when the system sends
+     * SIGTERM, call `stop`. */
     motioncue_engine *(*start)(const char *profile, char *error, size_t size);
 
     /* Take one frame: a motioncue_motion for "program-dk", else a packet as the profile describes it.  Return 1; or 0 if

@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import math
+import signal
 
 import numpy as np
 import pytest
@@ -111,3 +112,20 @@ def test_feeding_nothing_is_refused_whatever_size_it_is_said_to_have(tmp_path):
     finally:
         api.stop(engine)
     api.stop(None)
+
+
+@pytest.mark.rt
+def test_what_the_system_sends_to_end_a_program_stays_with_a_host_in_c(tmp_path):
+    """Python's handlers would wait for as long as the host's main thread is in C, so an engine of C's sets none."""
+    file = tmp_path / "fed.toml"
+    file.write_text(own_ports(profile_text("program-dk")), encoding="utf-8")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with motioncue.Engine(file):
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    engine, reason = told(api.start, str(file).encode())
+    assert engine, reason
+    try:
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        api.stop(engine)

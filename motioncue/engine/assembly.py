@@ -17,7 +17,7 @@ from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.fitting import designed, gains_for
 from motioncue.engine.leaving import check_leaving, leaving_of
 from motioncue.engine.reception import check_endpoints
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.errors import ConfigError, not_among
 from motioncue.frames.intake import Intake
 from motioncue.output import packet as custom
@@ -28,6 +28,7 @@ from motioncue.platforms.settings import Platform
 from motioncue.profile.explain import explain, shown
 from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, platform_table, profile_text
 from motioncue.safety.limiter import CueLimits, OutputLimits
+from motioncue.transports.claim import Claims
 from motioncue.transports.endpoint import Endpoint, parse_endpoint
 from motioncue.transports.line import BAUD
 from motioncue.wire.packet import Derivation, Encoding
@@ -219,6 +220,15 @@ def streams_of(output: Output, platform: Platform | None = None) -> dict[str, tu
     streams = sources.platform(output.system).STREAMS
     urls = {name: getattr(output, name) for name in streams}
     return {name: (url, streams[name].encoding()) for name, url in urls.items() if url is not None}
+
+
+def claims_of(outputs: Sequence[Output], platform: Platform | None) -> Claims:
+    """Claim the places that outputs send to; raise EndpointError if another program drives the platform there."""
+    return Claims(
+        (f"output.{name}", url, output.shared)
+        for output in outputs
+        for name, (url, _) in streams_of(output, platform).items()
+    )
 
 
 def period_ns_of(profile: Profile) -> int:

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.records cimport Actuation, Cue, Motion
-from motioncue.engine.retune cimport Cueing, CueingState
+from motioncue.engine.tick cimport Cueing, CueingState
 from motioncue.engine.tick cimport cueing_step     # for who cimports it from here, beside a stepper
 from motioncue.frames.intake cimport Intake, IntakeState
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from motioncue.core.clock import Clock
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.frames.intake import Intake
 from motioncue.wire.checksum import Seal
 from motioncue.wire.codec import Table

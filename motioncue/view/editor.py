@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from motioncue.engine import changes as tuning
-from motioncue.engine.changes import changed
+from motioncue.engine import pipeline as tuning
 from motioncue.engine.fitting import gains_for
+from motioncue.engine.pipeline import changed
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import PlatformTable
 from motioncue.profile.explain import bounds_off

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from motioncue import cueing
 from motioncue.bench.report import GRADES, bearable, duration, punctual
 from motioncue.engine.assembly import streams_of
-from motioncue.engine.changes import Change
+from motioncue.engine.pipeline import Change
 from motioncue.platforms.build import CHANNELS as POSE
 from motioncue.platforms.build import Built, build, carriers_of
 from motioncue.platforms.settings import Platform

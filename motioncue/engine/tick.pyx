@@ -1,4 +1,4 @@
-"""Cold functions of cueing whose settings change: take, fade, and free old settings."""
+"""Cold functions of the tick: settings designed, taken, faded in and freed while it runs."""
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t

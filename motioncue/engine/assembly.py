@@ -417,7 +417,8 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
         raise ConfigError(f"cues: found {cues.dtype} of shape {cues.shape}, allowed is CUE_DTYPE, shape (n,)")
     if not isinstance(output, int | np.integer) or not 0 <= output < len(profile.outputs):
         raise ConfigError(f"output: found {shown(output)}, allowed are 0 to {len(profile.outputs) - 1}")
-    return chain_of(profile, profile.outputs[output]).process(cues)
+    sent: npt.NDArray[np.void] = chain_of(profile, profile.outputs[output]).process(cues)
+    return sent
 
 
 def intake_of(profile: Profile) -> Intake:

@@ -120,7 +120,7 @@ def _words(channels: tuple[str, ...]) -> str:
 @cache
 def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
     """Return the standard drives as the algorithm reads them: arrays of MOTION_DTYPE, 100 rows a second."""
-    data = resources.files("motioncue.data").joinpath("standard_drives.bin").read_bytes()
+    data = (resources.files("motioncue") / "data" / "standard_drives.bin").read_bytes()
     rows = np.frombuffer(data, KEPT_TYPE).reshape(-1, len(CHANNELS_KEPT)).astype(np.float64)
     drives = []
     for kept in np.split(rows, np.cumsum(list(DRIVES.values()))[:-1]):

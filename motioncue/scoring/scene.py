@@ -148,7 +148,8 @@ class Scene:
         """Return the poses that leave the platform: the actuators keep their bounds, without their lag."""
         assert self.profile.platform is not None
         table = msgspec.structs.replace(self.profile.platform, lag_s=None, lag_damping=None)
-        return self.built.kinematics.forward(sent(msgspec.structs.replace(self.profile, platform=table), cues))
+        poses: Array = self.built.kinematics.forward(sent(msgspec.structs.replace(self.profile, platform=table), cues))
+        return poses
 
     def felt(self, poses: Array) -> Felt:
         """Return what is felt on the platform."""

@@ -101,7 +101,7 @@ def _loaded(name_or_path: str | Path, overrides: Iterable[str | Mapping[str, Any
 def check(profile: Profile) -> None:
     """Refuse a profile that cannot run; raises as `load_profile` does."""
     options_of(profile)
-    algorithm = algorithm_of(profile)
+    algorithm_of(profile)
     check_pose(profile)
     check_source(profile.source)
     used: dict[str, str] = {}
@@ -144,8 +144,6 @@ def check(profile: Profile) -> None:
                 )
             used[where] = name
     check_leaving(profile)
-    _fresh.clear()
-    _fresh[_design_of(profile)] = algorithm
 
 
 def check_source(source: Source) -> None:
@@ -235,20 +233,9 @@ def period_ns_of(profile: Profile) -> int:
     return round(1e9 / profile.rate_hz)
 
 
-_fresh: dict[tuple[Any, ...], Algorithm] = {}
-"""The algorithm that the newest `check` designed, for the first who runs that profile: designing may take a while."""
-
-
-def _design_of(profile: Profile) -> tuple[Any, ...]:
-    """Return what the design of a profile's algorithm depends on."""
-    return profile.cueing, 1e9 / period_ns_of(profile), profile.platform if profile.cueing.for_platform else None
-
-
 def algorithm_of(profile: Profile, rate_hz: float | None = None) -> Algorithm:
     """Return an algorithm at rest for the profile's platform, designed for the exact rate of the emitter's grid."""
-    cueing, exact_hz, platform = _design_of(profile)
-    fresh = _fresh.pop((cueing, rate_hz or exact_hz, platform), None)
-    return fresh or designed(cueing, rate_hz or exact_hz, platform)
+    return designed(profile.cueing, rate_hz or 1e9 / period_ns_of(profile), profile.platform)
 
 
 def _same_cueing(before: Profile, profile: Profile) -> bool:
@@ -283,6 +270,8 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         fade_s=profile.supervisor.fade_s,
         engage_s=profile.supervisor.engage_s,
         leave_s=(leaving.fade_s, leaving.sink_s),
+        watch=profile.watch,
+        head_m=profile.source.head_m,
         profile=profile,
     )
 

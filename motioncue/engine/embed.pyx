@@ -15,6 +15,7 @@ from motioncue.core.records cimport Actuation, Cue, Motion, Publication
 from motioncue.core.threads cimport SECOND_SIMULATOR, mc_add, mc_count, mc_exchange, mc_load, mc_store, mc_store_release
 from motioncue.engine.tick cimport (
     Cueing, CueingState, Settings, cueing_actuate, cueing_follow, cueing_look, cueing_reset, cueing_step,
+    pass_to_receiver,
 )
 from motioncue.frames.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
 from motioncue.output.actuation cimport reported_state
@@ -299,6 +300,7 @@ cdef class Relay:
 
     cdef Cueing _cueing
     cdef CueingState* _cued
+    cdef int64_t _number        # number of the settings that the source uses
     cdef object _tune
     cdef IntakeState* _intake
     cdef Time _time
@@ -360,6 +362,9 @@ cdef class Relay:
             self.take(package, size)
         if newest.epoch == 0 or not cueing_follow(self._cued, &newest.motion, &self._cue):
             return False
+        if self._number != self._cued.now.number:
+            self._number = self._cued.now.number
+            pass_to_receiver(self._cued, &self._intake.tuning)
         values = <const double*>cueing_actuate(self._cued, 0, &self._cue, self.parked)
         for i in range(self._packet_count):
             packet = &self._packets[i]
@@ -424,13 +429,7 @@ cdef class Relay:
         """
         if self._tune is None:
             raise TypeError("this relay was not made from a profile: it has nothing to change")
-        self._tune(change, self._post)
-
-    def _post(self, Settings settings not None):
-        """Pass settings to the next step; one thread at a time calls it."""
-        profile = settings.profile
-        self._cueing.retune(settings)
-        self.source.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s)
+        self._tune(change, self._cueing.retune)
 
     @property
     def profile(self):

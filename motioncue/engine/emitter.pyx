@@ -19,7 +19,8 @@ from motioncue.core.records cimport (
     Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
 )
 from motioncue.engine.tick cimport (
-    OUTPUTS, Cueing, CueingState, Envelope, EnvelopeState, Settings, cueing_actuate, cueing_tick, retune_poll,
+    OUTPUTS, Cueing, CueingState, Envelope, EnvelopeState, Settings, cueing_actuate, cueing_tick,
+    pass_to_receiver, retune_poll,
 )
 from motioncue.frames.intake cimport Intake
 from motioncue.output.actuation cimport RISING, chain_at_rest, chain_hurry, reported_state
@@ -175,6 +176,8 @@ cdef class Emitter:
         cdef Step step
         bridge_change(&self._bridge, self._cued.now.bridge)
         self.adopt()
+        if not self._replaying:     # a recording says at which package the receiver took them
+            pass_to_receiver(self._cued, &self._intake.intake.tuning)
         step.before = self._supervisor.state
         step.reason = RETUNED
         step.value = step.limit = <double>mc_load(&self._cued.changes)

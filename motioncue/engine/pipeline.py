@@ -155,12 +155,10 @@ class Pipeline:
         self._tuner(change, self._post)
 
     def _post(self, settings: Settings) -> None:
-        """Pass settings to both loops; one thread at a time calls it."""
-        profile: Profile = settings.profile
+        """Pass settings to the ticks, which pass on what the receiver uses of them; one thread at a time calls it."""
         self.emitter.retune(settings)
-        self.intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
         if self.recorder is not None:
-            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
+            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(settings.profile))
 
     def record(self, record: Record, about: dict[str, str]) -> "Recorder":
         """Record both loops; return the recorder, which the caller enters before they begin."""

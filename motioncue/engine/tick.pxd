@@ -19,6 +19,7 @@ from libc.string cimport memset
 from motioncue.core.interfaces cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu, step_algorithm
 from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion
 from motioncue.core.threads cimport mc_load
+from motioncue.frames.intake cimport Tuned, TunedSlot, tuned_write
 from motioncue.output.actuation cimport Chain, actuate, chain_reset
 from motioncue.safety.limiter cimport CueLimits, LimitSet, lean_cue, limit_cue, limits_rest
 
@@ -41,6 +42,7 @@ ctypedef struct Design:         # settings in the form that ticks use
     int64_t hold            # hold time [ns]
     int64_t engage          # time at neutral before the first fade [ns]
     int bridge              # how a tick interpolates between frames: a kind of bridge
+    Tuned tuned             # what the tick that uses these passes on to the receiver; a duration of 0: nothing
     int64_t number          # number of settings posted before these
 
 
@@ -217,6 +219,12 @@ cdef inline void cueing_reset(CueingState* c) noexcept nogil:
     limits_rest(c.now.limits)
     for i in range(c.now.outputs):
         chain_reset(c.now.chains[i])
+
+
+cdef inline void pass_to_receiver(const CueingState* c, TunedSlot* slot) noexcept nogil:
+    """Pass what the receiver uses of the settings in force to it; call it at the tick in which they came into force."""
+    if c.now.tuned.move_s > 0.0:
+        tuned_write(slot, &c.now.tuned)
 
 
 cdef class Settings:

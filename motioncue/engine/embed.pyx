@@ -122,8 +122,50 @@ cdef checked(str name, array, str kind, dtype, bint writeable, Py_ssize_t rows=1
     )
 
 
+cdef class Cued:
+    """Cueing whose settings can change, in a program's own loop."""
+
+    cdef int cue_by(self, Settings settings, tune) except -1:
+        """Begin with these settings; `tune` is called by `retune`."""
+        self._cueing = Cueing(settings)
+        self.cueing = &self._cueing.state
+        self._tune = tune
+        return 0
+
+    def reset(self):
+        """Start from rest at the next step.
+
+        Call it only when the platform is at neutral, or where it is parked and `parked` is set.
+        """
+        cueing_reset(self.cueing)
+
+    def retune(self, change):
+        """Change settings from the next step on; the cue moves to them without a step.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or sequence of str
+            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
+
+        Raises
+        ------
+        ConfigError
+            If a key or a value is refused, or cannot change while running; then nothing changes.
+        TypeError
+            If it was made without `tune`.
+        """
+        if self._tune is None:
+            raise TypeError(f"this {type(self).__name__.lower()} was not made from a profile: it has nothing to change")
+        self._tune(change, self._cueing.retune)
+
+    @property
+    def profile(self):
+        """The profile that the current settings were made from; None if there is none."""
+        return self._cueing.settings.profile
+
+
 @cython.final
-cdef class Stepper:
+cdef class Stepper(Cued):
     """A profile's cueing with its arrays bound: what a controller calls in a loop of its own.
 
     Made by `motioncue.bind`.
@@ -189,10 +231,8 @@ cdef class Stepper:
         cdef Cue[::1] target = self.cue
         self._in = &source[0]
         self._out = &target[0]
-        self._cueing = Cueing(settings)
-        self.cueing = &self._cueing.state
+        self.cue_by(settings, tune)
         self.period_ns = settings.period_ns
-        self._tune = tune
         # These views keep the arrays from being resized.
         self._alive = tuple(map(memoryview, bound.values()))
 
@@ -216,37 +256,6 @@ cdef class Stepper:
         mc_restore_fpu(fpu)
         return taken
 
-    def reset(self):
-        """Start from rest at the next step.
-
-        Call it only when the platform is at neutral, or where it is parked and `parked` is set.
-        """
-        cueing_reset(self.cueing)
-
-    def retune(self, change):
-        """Change settings from the next step on; the cue moves to them without a step.
-
-        Parameters
-        ----------
-        change : Profile, str, Path, mapping or sequence of str
-            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
-
-        Raises
-        ------
-        ConfigError
-            If a key or a value is refused, or cannot change while running; then nothing changes.
-        TypeError
-            If this stepper was made without `tune`.
-        """
-        if self._tune is None:
-            raise TypeError("this stepper was not made from a profile: it has nothing to change")
-        self._tune(change, self._cueing.retune)
-
-    @property
-    def profile(self):
-        """The profile that the current settings were made from; None if there is none."""
-        return self._cueing.settings.profile
-
 
 ctypedef struct Packet:
     Outgoing encoding
@@ -255,7 +264,7 @@ ctypedef struct Packet:
 
 
 @cython.final
-cdef class Relay:
+cdef class Relay(Cued):
     """A source's codec, a profile's cueing and a platform's codec, run one after the other in every step.
 
     Made by `motioncue.relay`.
@@ -298,10 +307,7 @@ cdef class Relay:
     be called from any thread.
     """
 
-    cdef Cueing _cueing
-    cdef CueingState* _cued
     cdef int64_t _number        # number of the settings that the source uses
-    cdef object _tune
     cdef IntakeState* _intake
     cdef Time _time
     cdef Cue _cue
@@ -312,7 +318,6 @@ cdef class Relay:
     cdef tuple _alive           # owns the memory behind the pointers
     cdef readonly dict packets
     cdef readonly Intake source
-    cdef public bint parked
 
     def __cinit__(
         self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None, claims=None
@@ -337,9 +342,7 @@ cdef class Relay:
             packet.bytes, packet.largest = &view[0], table.largest
             self._packet_count += 1
         self._alive = (clock, claims, *alive)
-        self._cueing = Cueing(settings)
-        self._cued = &self._cueing.state
-        self._tune = tune
+        self.cue_by(settings, tune)
         self._time = clock.calls
         self.source = source
         self._intake = source.intake
@@ -360,16 +363,16 @@ cdef class Relay:
         self._reply_size = 0
         if size:
             self.take(package, size)
-        if newest.epoch == 0 or not cueing_follow(self._cued, &newest.motion, &self._cue):
+        if newest.epoch == 0 or not cueing_follow(self.cueing, &newest.motion, &self._cue):
             return False
-        if self._number != self._cued.now.number:
-            self._number = self._cued.now.number
-            pass_to_receiver(self._cued, &self._intake.tuning)
-        values = <const double*>cueing_actuate(self._cued, 0, &self._cue, self.parked)
+        if self._number != self.cueing.now.number:
+            self._number = self.cueing.now.number
+            pass_to_receiver(self.cueing, &self._intake.tuning)
+        values = <const double*>cueing_actuate(self.cueing, 0, &self._cue, self.parked)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             written = outgoing(
-                &packet.encoding, values, self._cue.time, reported_state(self._cued.now.chains[0], state), packet.bytes
+                &packet.encoding, values, self._cue.time, reported_state(self.cueing.now.chains[0], state), packet.bytes
             )
             memset(packet.bytes + written, 0, packet.largest - written)
         return True
@@ -407,34 +410,6 @@ cdef class Relay:
     def reply(self):
         """The reply to the newest package, to be sent to the simulator; empty if it wants none."""
         return self._reply[: self._reply_size]
-
-    def reset(self):
-        """Start from rest at neutral at the next step; call it only while the platform is at neutral."""
-        cueing_reset(self._cued)
-
-    def retune(self, change):
-        """Change settings from the next step on; the cue moves to them without a step.
-
-        Parameters
-        ----------
-        change : Profile, str, Path, mapping or sequence of str
-            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
-
-        Raises
-        ------
-        ConfigError
-            If a key or a value is refused, or cannot change while running; then nothing changes.
-        TypeError
-            If this relay was made without `tune`.
-        """
-        if self._tune is None:
-            raise TypeError("this relay was not made from a profile: it has nothing to change")
-        self._tune(change, self._cueing.retune)
-
-    @property
-    def profile(self):
-        """The profile whose settings are in force; None if there is none."""
-        return self._cueing.settings.profile
 
 
 # The functions of ``motioncue/motioncue.h``, and the capsule in which C finds them.

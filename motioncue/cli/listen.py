@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import click
@@ -37,7 +38,10 @@ from motioncue.cli.terminal import (
 )
 from motioncue.core.threads import RecordRing
 from motioncue.drive.peers import DatagramListener
+from motioncue.engine.assembly import load_profile
 from motioncue.engine.reception import Listener, check_endpoints, readable_games
+from motioncue.output.described import Described
+from motioncue.profile.profile import builtin_profiles
 from motioncue.recording.recorder import RING_BYTES
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.view.model import values_of
@@ -70,7 +74,13 @@ def find(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show whose shared memory can be read now, with the profile that fits, and end.",
 )
 @click.argument("system", metavar="SYSTEM")
-@click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
+@click.option(
+    "--at",
+    "endpoints",
+    metavar="ENDPOINT",
+    multiple=True,
+    help="Where; repeatable for UDP.  A simulator's profile says it.",
+)
 @click.option(
     "--allow", "hosts", metavar="HOST", multiple=True, help="Host that a simulator may send from; repeatable."
 )
@@ -101,6 +111,10 @@ def command(
     live = wanted()
     module = described(system, packet)
     platform = hasattr(module, "STREAMS")
+    if not endpoints and not platform and (system.endswith(".toml") or system in builtin_profiles()):
+        endpoints = load_profile(system).source.endpoints
+    if not endpoints:
+        raise click.UsageError("--at: missing, where to listen")
     if file is not None and platform:
         raise click.UsageError(f"--record is for what simulators say, {system} is a platform")
     if hosts and platform:
@@ -127,7 +141,7 @@ def _platform(
 ) -> Outcome:
     """Play the platform; return its statistics and the rows of a summary."""
     for url in endpoints:
-        parse_endpoint(url, ("udp", "serial") if system == "custom" else ("udp",), "--at")
+        parse_endpoint(url, ("udp", "serial") if isinstance(module, Described) else ("udp",), "--at")
     listener = DatagramListener(module, endpoints)
     thread = threading.Thread(target=listener.run, name="motioncue listen", daemon=True)
     thread.start()
@@ -143,7 +157,7 @@ def _platform(
     stats = {"duration_s": elapsed_s, **listener.stats()}
     main = main_stream(stats["streams"])
     stats |= {key: main.get(key) for key in ("rate_hz", "interval_us", "last")}
-    rows = [("duration", f"{elapsed_s:.1f} s"), *platform_rows(system.upper(), stats)]
+    rows = [("duration", f"{elapsed_s:.1f} s"), *platform_rows(Path(system).stem.upper(), stats)]
     return stats, [*rows, ("rejected", reasons(stats["rejected"]))]
 
 

@@ -24,7 +24,7 @@ from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
 from motioncue.output.described import Described
-from motioncue.profile.profile import Record, profile_text, resolved_text
+from motioncue.profile.profile import Profile, Record, profile_text, resolved_text
 from motioncue.wire.description import PacketTable, packet_presets
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ def described(system: str, packet: str | None) -> Any:
     if system != "custom":
         if packet is not None:
             raise click.UsageError(f"--packet is for custom, {system} has its own packets")
-        return sources.system(system)
+        own = packet_of(load_profile(system)) if system.endswith(".toml") and not sources.by_profile(system) else None
+        return own or sources.system(system)
     if packet is None:
         raise click.UsageError(
             f"custom needs --packet: a profile that describes it, or one of {', '.join(packet_presets())}"
@@ -199,10 +200,15 @@ def described(system: str, packet: str | None) -> Any:
         return Described(msgspec.convert(packet_presets()[packet], PacketTable))
     if not packet.endswith(".toml"):
         raise ConfigError(f"--packet: {not_among(packet, packet_presets())}, and profiles in .toml files")
-    for output in load_profile(packet).outputs:
-        if output.packet is not None:
-            return Described(output.packet)
-    raise ConfigError(f"--packet: {packet} has no [output.packet]")
+    own = packet_of(load_profile(packet))
+    if own is None:
+        raise ConfigError(f"--packet: {packet} has no [output.packet]")
+    return own
+
+
+def packet_of(profile: Profile) -> Described | None:
+    """Return the description of the first packet that a profile's platform is sent; None if it describes none."""
+    return next((Described(output.packet) for output in profile.outputs if output.packet is not None), None)
 
 
 def record_options(command: Decorated) -> Decorated:

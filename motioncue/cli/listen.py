@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import click
@@ -74,7 +75,13 @@ def find(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show whose shared memory can be read now, with the profile that fits, and end.",
 )
 @click.argument("system", metavar="SYSTEM")
-@click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where; repeatable for UDP.")
+@click.option(
+    "--at",
+    "endpoints",
+    metavar="ENDPOINT",
+    multiple=True,
+    help="Where; repeatable for UDP.  A simulator's profile says it.",
+)
 @click.option(
     "--allow", "hosts", metavar="HOST", multiple=True, help="Host that a simulator may send from; repeatable."
 )
@@ -104,12 +111,13 @@ def command(
     Example:  motioncue listen dk --at udp://:4445 --at udp://:4444
     """
     live = wanted()
+    options: Mapping[str, Any] = {}
     if (system.endswith(".toml") or system in builtin_profiles()) and packet is None:
-        module, system, options = end_of(load_profile(system), system, endpoints)
+        module, system, options, endpoints = end_of(load_profile(system), system, endpoints)
     else:
-        module, options = described(system, packet), {}
+        module = described(system, packet)
     if not endpoints:
-        raise click.UsageError("Missing option '--at'")
+        raise click.UsageError("--at: missing, where to listen")
     platform = hasattr(module, "STREAMS")
     if file is not None and platform:
         raise click.UsageError(f"--record is for what simulators say, {system} is a platform")
@@ -129,24 +137,25 @@ def command(
 naming_systems(command, "identify")
 
 
-def end_of(profile: Profile, name: str, endpoints: Sequence[str]) -> tuple[Any, str, Mapping[str, Any]]:
-    """Return which of a profile's ends endpoints belong to: what splits its packets, its name, its options."""
+def end_of(
+    profile: Profile, name: str, endpoints: tuple[str, ...]
+) -> tuple[Any, str, Mapping[str, Any], tuple[str, ...]]:
+    """Return which of a profile's ends endpoints belong to: its packets, its name, its options, and where it is."""
     source, places = profile.source, [_place(url) for url in endpoints]
     sent = {url: output for output in profile.outputs for url in (output.motion, output.gauges) if url}
-    if not places:
+    own = sources.by_profile(name)
+    output = next((output for url, output in sent.items() if _place(url) in places), None)
+    if output is None and not places and own is None and any(each.packet for each in profile.outputs):
         heard = f"--at {' --at '.join(source.endpoints)} for its simulator, " if source.endpoints else ""
         raise ConfigError(f"--at: missing, allowed are {heard}--at {' --at '.join(sent)} for its platform")
-    output = next((output for url, output in sent.items() if _place(url) in places), None)
-    if output is None:
-        own = sources.by_profile(name)
-        if own is not None:
-            return own, name, {}
-        if any(place in map(_place, source.endpoints) for place in places):
-            return sources.source(source.system), source.system, source.options
-        output = profile.outputs[0]
+    if output is None and own is not None:
+        return own, name, {}, endpoints or source.endpoints
+    if output is None and (not places or any(place in map(_place, source.endpoints) for place in places)):
+        return sources.source(source.system), source.system, source.options, endpoints or source.endpoints
+    output = output or profile.outputs[0]
     if output.packet is None:
-        return sources.platform(output.system), output.system, {}
-    return Described(output.packet), "custom", {}
+        return sources.platform(output.system), output.system, {}, endpoints
+    return Described(output.packet), "custom", {}, endpoints
 
 
 def _place(url: str) -> tuple[str, int, str]:
@@ -163,7 +172,7 @@ def _platform(
 ) -> Outcome:
     """Play the platform; return its statistics and the rows of a summary."""
     for url in endpoints:
-        parse_endpoint(url, ("udp", "serial") if system == "custom" else ("udp",), "--at")
+        parse_endpoint(url, ("udp", "serial") if isinstance(module, Described) else ("udp",), "--at")
     listener = DatagramListener(module, endpoints)
     thread = threading.Thread(target=listener.run, name="motioncue listen", daemon=True)
     thread.start()
@@ -179,7 +188,7 @@ def _platform(
     stats = {"duration_s": elapsed_s, **listener.stats()}
     main = main_stream(stats["streams"])
     stats |= {key: main.get(key) for key in ("rate_hz", "interval_us", "last")}
-    rows = [("duration", f"{elapsed_s:.1f} s"), *platform_rows(system.upper(), stats)]
+    rows = [("duration", f"{elapsed_s:.1f} s"), *platform_rows(Path(system).stem.upper(), stats)]
     return stats, [*rows, ("rejected", reasons(stats["rejected"]))]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.cli.operator_input import ENTER, ESC, Interrupts, Keys
+from motioncue.cli.tell import Hearing
 from motioncue.cli.terminal import PERIOD_S, STATES, History, Rate, Screen, Transition, View, microseconds
 from motioncue.engine.engine import Engine
 from motioncue.engine.leaving import leaving_of
@@ -178,7 +179,7 @@ def watch(
     engine: Engine, view: Callable[..., View], screen: Screen, interrupts: Interrupts, duration_s: float | None
 ) -> float:
     """Carry out the operator's requests until the end is requested or time is up, then fade to neutral."""
-    with Keys() as keys:
+    with Keys() as keys, Hearing(engine, interrupts):
         return _watch(engine, view, screen, interrupts, keys, duration_s)
 
 

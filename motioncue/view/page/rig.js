@@ -244,7 +244,7 @@ export class Rig {
     const reach = Math.max(0.7, ...scene.carriers.flatMap(({ top, base }) => [Math.hypot(top[0], top[1]), Math.hypot(base[0], base[1])]));
     const tall = scene.floor - scene.frame + 1.3;
     this.middle = [0, 0, (scene.floor + scene.frame - 1.2) / 2];
-    this.distance = 1.5 * Math.max(1.7 * reach, tall) + 0.4 * reach;
+    this.distance = 1.3 * Math.max(1.7 * reach, tall) + 0.4 * reach;
     this.reach = reach;
   }
 
@@ -300,7 +300,7 @@ export class Rig {
     const car = new Scene();
     this.car(car, get, still);
     this.painter.draw(platform, [0, half, height], this.camera, this.middle, this.distance * this.zoom * (upright ? 1.3 : 1));
-    this.painter.draw(car, [half, width - half, height], this.camera, [0, 0, -0.6], 7.2 * this.zoom);
+    this.painter.draw(car, [half, width - half, height], this.camera, [0, 0, -0.6], 6.6 * this.zoom);
   }
 
   poseOf(get) {

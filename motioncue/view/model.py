@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from functools import lru_cache
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -13,7 +14,7 @@ from motioncue.bench.report import GRADES, bearable, duration, punctual
 from motioncue.engine.assembly import streams_of
 from motioncue.engine.changes import Change
 from motioncue.platforms.build import CHANNELS as POSE
-from motioncue.platforms.build import Built, build, carriers_of
+from motioncue.platforms.build import Built, build, carriers_of, ranges
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 from motioncue.safety.supervisor import State
@@ -355,6 +356,12 @@ CLEARANCE_M = 0.08  # of the lowest joint above the floor
 DEEP_M = 0.45  # floor below the frame if nothing shows how high it stands
 
 
+@lru_cache(maxsize=2)
+def reach_of(platform: Platform) -> dict[str, tuple[float, float]]:
+    """Return how far a platform goes along each channel from neutral that it has a least and a most of [m, rad]."""
+    return {name: (low, high) for name, (low, high) in ranges(build(platform)).items() if low and high}
+
+
 def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
     """Return what carries the frame [rad].
 
@@ -362,7 +369,8 @@ def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
     """
     table = profile.platform
     if table is None or built is None:
-        return {"kind": "none", "frame": 0.0, "floor": DEEP_M, "names": [], "carriers": [], "sent": False}
+        nothing: dict[str, Any] = {"names": [], "carriers": [], "neutral": [], "reach": {}}
+        return {"kind": "none", "frame": 0.0, "floor": DEEP_M, "sent": False, **nothing}
     held, bounds = carriers_of(table)
     tops = [part["platform"] for part in held]
     frame = sum(top[2] for top in tops) / len(tops) if tops else 0.0
@@ -383,6 +391,8 @@ def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
         "frame": frame,
         "floor": floor,
         "names": list(built.names),
+        "neutral": list(built.neutral),
+        "reach": reach_of(table),
         "carriers": carriers,
         "sent": any(name.startswith("actuator_") for encoding in streams for name in encoding.reads),
     }

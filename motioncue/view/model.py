@@ -2,8 +2,8 @@
 
 import math
 from collections import deque
-from functools import lru_cache
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -207,7 +207,8 @@ def verdict(stats: Mapping[str, Any], rate_hz: float | None = None) -> Verdict:
         )
     if most and stats["limited"][most] > LIMITED:
         return Verdict(
-            "warn", f"the cue met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less"
+            "warn",
+            f"what was asked met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less",
         )
     if stats["skipped"]:
         left_out = f"{stats['skipped']} of {packets + stats['skipped']} ticks were left out"

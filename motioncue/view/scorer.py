@@ -69,7 +69,7 @@ class _Case:
         cues = scene.cues(scene.profile.cueing)
         asked = poses_of(cues)
         if not np.isfinite(asked).all():
-            raise ArithmeticError("the cue is not finite on this drive")
+            raise ArithmeticError("what is asked is not finite on this drive")
         felt = {
             "fits": scene.felt(scene.made(asked * scene.fitted(asked).factors)),
             "stopped": scene.felt(scene.stopped(cues)),
@@ -271,7 +271,7 @@ PROGRAM = "from motioncue.view.scorer import run; run()"
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the drive with"
-NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing to judge"
+NO_POSES = "{} gives no pose, it asks for the car's own motion: there is nothing to judge"
 NO_STRETCH = "on this stretch the platform was not driven all the time, or it is too long ago"
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is scored as soon as there are"
 ENDED = "the search was ended"

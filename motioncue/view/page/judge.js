@@ -57,7 +57,7 @@ export class Judge {
     const names = Object.keys(columns);
     const number = (value, factor, unit) => (typeof value !== "number" ? (busy ? "…" : "–") : `${(factor * value).toFixed(factor * Math.abs(value) < 10 ? 1 : 0)}${unit}`.replace("-", "−"));
     const rows = MINUTE.map(([key, label, title, factor, unit]) => Object.assign(line(make("th", label), ...names.map((name) => make("td", number(columns[name][key], factor, unit)))), { title }));
-    const head = line(make("th", ""), ...names.map((name) => make("th", name)));
+    const head = line(make("td", ""), ...names.map((name) => make("th", name)));
     const whys = [reason, ...names.map((name) => columns[name].why && `${name}: ${columns[name].why}`)].filter(Boolean);
     return [...(names.length ? [make("table", "", {}, head, ...rows)] : []), ...whys.map(why)];
   }
@@ -66,7 +66,7 @@ export class Judge {
   stretch({ columns, first_s }) {
     const names = Object.keys(columns).filter((name) => columns[name].errors);
     const row = (label, value) => line(make("th", label), ...names.map((name) => make("td", value(columns[name]))));
-    const buttons = line(make("th", ""), ...names.map((name) => {
+    const buttons = line(make("td", ""), ...names.map((name) => {
       const box = make("td", "");
       if (name === "now") return box;
       const show = small("Show", `Draws ${name} beside what was driven: dotted lines, and a ghost of the platform`, () => {

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from motioncue import cueing
 from motioncue.core.channels import MOTION_DTYPE
-from motioncue.core.interfaces import Algorithm
 from motioncue.core.table import Room
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError
@@ -133,17 +132,11 @@ def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
     return tuple(drives)
 
 
-def designed(settings: Cueing, rate_hz: float, platform: Platform | None) -> Algorithm:
-    """Return an algorithm, designed for the platform if it uses one."""
-    known = platforms.build(platform) if platform is not None and settings.for_platform else None
-    return cueing.design(settings, rate_hz, known)
-
-
 def poses_of(settings: Cueing, platform: Platform | None) -> Array:
     """Return the poses of an algorithm on all standard drives, each from rest: shape (n, 6)."""
     parts = []
     for motion in standard_motion():
-        cues = designed(settings, RATE_HZ, platform).process(motion)
+        cues = cueing.design(settings, RATE_HZ, platform).process(motion)
         parts.append(np.stack([cues[channel] for channel in CHANNELS], axis=1))
     return np.concatenate(parts)
 

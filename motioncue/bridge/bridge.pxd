@@ -169,10 +169,10 @@ cdef inline void bridge_step(
             b.tick = now
         else:
             missed = ticks_missed(b, newest.place.interval, now)
-            if missed or not b.moving or newest.place.spent != b.place.spent:
+            if missed or not b.moving or newest.place.elapsed_ns != b.place.elapsed_ns:
                 bridge_frame(b, newest, missed, now)
         line = newest.motion
-        t = 1e-9 * (now - b.place.taken)
+        t = 1e-9 * (now - b.place.time)
         # The age of what is shown: a line that leads shows the present; a level one shows its frame once the offset has
         # faded.
         mc_count(&b.age, <int64_t>(1e9 * t))

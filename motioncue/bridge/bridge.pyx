@@ -122,8 +122,8 @@ cdef void update_stretch(BridgeState* b, const double* q) noexcept nogil:
     """
     cdef Turning* a = &b.turning
     cdef Line* l
-    cdef double gone = 1e-9 * (b.place.taken - b.begin.taken)
-    cdef double told = 1e-9 * (b.place.told - b.begin.told)
+    cdef double gone = 1e-9 * (b.place.time - b.begin.time)
+    cdef double told = 1e-9 * (b.place.source_elapsed_ns - b.begin.source_elapsed_ns)
     cdef double span = gone if gone > told else told
     cdef double vector[3]
     cdef int i
@@ -221,8 +221,8 @@ cdef void set_lines(BridgeState* b, const Publication* newest, double span, bint
     cdef Turning* a = &b.turning
     cdef Predictor* f
     cdef Line* l
-    cdef double dt = 1e-9 * (newest.place.spent - b.place.spent)
-    cdef double sure = 1.0 / (dt if dt > newest.place.interval else newest.place.interval) if newest.place.sure else 0.0
+    cdef double dt = 1e-9 * (newest.place.elapsed_ns - b.place.elapsed_ns)
+    cdef double sure = 1.0 / (dt if dt > newest.place.interval else newest.place.interval) if newest.place.interval_known else 0.0
     cdef double q[4]
     cdef double vector[3]
     cdef double x, skill, gain
@@ -251,7 +251,7 @@ cdef void set_lines(BridgeState* b, const Publication* newest, double span, bint
             l.curve = gain * f.curve
             if careful and b.place.interval > 0.0:      # few frames say how it bends
                 l.curve = within(l.curve, l.join.fastest[0] / b.place.interval)
-            if careful or newest.place.sure:
+            if careful or newest.place.interval_known:
                 limit_line(l, (1.0 if careful else max_lead(f)) * l.join.fastest[0], b.place.interval)
         l.fade = fade_over(b, span, skill)
         l.offset = 0.0
@@ -264,7 +264,7 @@ cdef void set_lines(BridgeState* b, const Publication* newest, double span, bint
         a.offset[i] = 0.0
         if late:
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
-    if b.kind == BRIDGE_PREDICT and (careful or newest.place.sure):
+    if b.kind == BRIDGE_PREDICT and (careful or newest.place.interval_known):
         limit_turn(a, 1.0 if careful else CORRECT, b.place.interval)
     a.fade = fade_over(b, span, skill)
     b.frames = 1 if late else 2
@@ -287,7 +287,7 @@ cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nog
     b.frames = 1
     b.place = b.begin = newest.place
     b.first = True
-    b.since = newest.place.taken
+    b.since = newest.place.time
     b.joining = 0.0
 
 
@@ -295,7 +295,7 @@ cdef void fill_velocities(const BridgeState* b, int64_t time, double* out) noexc
     """Fill `out` with the velocity of every line at a time, those of the attitude last [unit/s]."""
     cdef const Line* l
     cdef const Turning* a = &b.turning
-    cdef double t = 1e-9 * (time - b.place.taken)
+    cdef double t = 1e-9 * (time - b.place.time)
     cdef double gone = 1e-9 * (time - b.since)
     cdef double along = extrapolation_rate(b.place.interval, t)
     cdef int i
@@ -326,7 +326,7 @@ cdef void begin_join(BridgeState* b, const double* before, double held) noexcept
     cdef double now[LINES + 3]
     cdef double last[3]
     cdef double time = JOIN_TIME * held - b.place.interval
-    cdef double t = extrapolation_time(b.place.interval, 1e-9 * (b.tick - b.place.taken))
+    cdef double t = extrapolation_time(b.place.interval, 1e-9 * (b.tick - b.place.time))
     cdef int i
     if b.kind == BRIDGE_HOLD and b.joining == 0.0:
         from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
@@ -361,11 +361,11 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, bint missed, i
     cdef double before[LINES + 3]
     cdef double q_before[4]
     cdef double q[4]
-    cdef double held = 1e-9 * (now - b.place.taken) - b.place.interval
-    cdef bint joins = missed or not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.joining > 0.0)
+    cdef double held = 1e-9 * (now - b.place.time) - b.place.interval
+    cdef bint joins = missed or not b.moving or p.discontinuities != b.place.discontinuities or (b.frames == 1 and b.joining > 0.0)
     cdef bint late = (
-        1e-9 * (newest.motion.time - p.taken) > 1.5 * p.interval
-        or 1e-9 * (p.spent - b.place.spent) > 2.5 * p.interval
+        1e-9 * (newest.motion.time - p.time) > 1.5 * p.interval
+        or 1e-9 * (p.elapsed_ns - b.place.elapsed_ns) > 2.5 * p.interval
     )
     cdef int64_t since = b.tick if newest.motion.time < b.tick else newest.motion.time
     cdef bint moved = b.moving and not (missed and 1e-9 * (now - b.tick) > p.interval)
@@ -379,21 +379,21 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, bint missed, i
             before[LINES + i] = before[LINES + i] + a.join.velocity[i] if moved else 0.0
         if missed:              # nothing was sent, so nothing has moved
             b.tick = now - b.period
-        if p.spent != b.place.spent:
+        if p.elapsed_ns != b.place.elapsed_ns:
             set_lines(b, newest, 0.0, True, late)
         begin_join(b, before, held)
         return
     b.frames_to_settle -= b.frames_to_settle > 0
-    t = extrapolation_time(b.place.interval, 1e-9 * (since - b.place.taken))
+    t = extrapolation_time(b.place.interval, 1e-9 * (since - b.place.time))
     gone = 1e-9 * (since - b.since)
     for i in range(LINES):
         before[i] = line_at(&b.lines[i], t, gone)
     turning_at(a, t, gone, q_before)
-    set_lines(b, newest, (1e-9 * (p.taken - since) if b.kind == BRIDGE_PREDICT else 0.0) + p.interval, False, late)
+    set_lines(b, newest, (1e-9 * (p.time - since) if b.kind == BRIDGE_PREDICT else 0.0) + p.interval, False, late)
     if b.kind == BRIDGE_HOLD:
         return
     b.since = since
-    t = extrapolation_time(p.interval, 1e-9 * (since - p.taken))
+    t = extrapolation_time(p.interval, 1e-9 * (since - p.time))
     for i in range(LINES):
         l = &b.lines[i]
         l.offset = before[i] - line_at(l, t, 0.0)
@@ -401,7 +401,7 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, bint missed, i
             l.offset = 0.0
     turning_at(a, t, 0.0, q)
     between(q, q_before, a.offset)
-    if p.sure:
+    if p.interval_known:
         limit_fades(b)
 
 
@@ -421,7 +421,7 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t now) noex
     tick.pace = PACE / b.joining
     tick.max_pace = 1.0 / shortest_join(b)
     tick.fade_rate = 0.5 * b.max_fade_rate    # an offset may be twice as large as any value that fades
-    tick.is_step_signal = b.kind == BRIDGE_HOLD and b.place.sure
+    tick.is_step_signal = b.kind == BRIDGE_HOLD and b.place.interval_known
     for i in range(LINES):
         l = &b.lines[i]
         x = <double*>line + channel_of(i)

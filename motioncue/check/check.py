@@ -30,9 +30,9 @@ from motioncue.check.compare import (
     windows_of,
 )
 from motioncue.check.description import corrected, corrections
-from motioncue.check.reading import read_frames
 from motioncue.check.signs import examine
 from motioncue.errors import ConfigError, PacketError
+from motioncue.frames.intake import read_frames
 from motioncue.frames.settings import Watch
 from motioncue.sources import DescribedSource
 from motioncue.wire.packet import Derivation

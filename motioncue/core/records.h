@@ -75,12 +75,12 @@ typedef char Telemetry_is_256_bytes[sizeof(Telemetry) == 256 ? 1 : -1];
 /* end of what is made */
 
 typedef struct { /* when a frame's motion was, on the local clock */
-    int64_t taken;   /* when it was taken, on the local clock [ns] */
-    int64_t spent;   /* sum of the intervals between frames that say anything new; grows with each such frame [ns] */
-    double interval; /* nominal interval between frames [s] */
-    int64_t joins;   /* number of frames so far that did not continue the motion of the frame before */
-    int64_t told;    /* sum of the intervals between frames by the simulator, or of as many usual ones [ns] */
-    int64_t sure;    /* whether the last interval between frames is known, not guessed */
+    int64_t time;              /* when it was taken, on the local clock [ns] */
+    int64_t elapsed_ns;        /* sum of the intervals between frames that say anything new; grows with each such frame [ns] */
+    double interval;           /* nominal interval between frames [s] */
+    int64_t discontinuities;   /* number of frames so far that did not continue the motion of the frame before */
+    int64_t source_elapsed_ns; /* sum of the intervals between frames by the simulator, or of as many usual ones [ns] */
+    int64_t interval_known;    /* whether the last interval between frames is known, not guessed */
 } Placement;
 
 typedef struct { /* passed from the receiver to the emitter */

@@ -84,12 +84,12 @@ cdef extern from "motioncue/core/records.h" nogil:
     # end of what is made
 
     ctypedef struct Placement:
-        int64_t taken
-        int64_t spent
+        int64_t time
+        int64_t elapsed_ns
         double interval
-        int64_t joins
-        int64_t told
-        int64_t sure
+        int64_t discontinuities
+        int64_t source_elapsed_ns
+        int64_t interval_known
 
     ctypedef struct Publication:
         Motion motion

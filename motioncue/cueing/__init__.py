@@ -1,9 +1,10 @@
 """The cueing algorithms: one folder per algorithm, found by the name of its settings.
 
 An algorithm's ``design.py`` has `design(settings, rate_hz)`, which returns a kernel ready to step; where the settings
-say `for_platform`, it is `design(settings, rate_hz, platform)`.  If the algorithm is linear for small signals, the file
-also has `theory(settings, channel, s, rate_hz)`: the responses of the cue's channels to one channel of the motion, by
-name, at the complex frequencies `s` [rad/s]; without a rate (None), for infinitely short ticks.
+say `for_platform`, it is `design(settings, rate_hz, built)`, with the platform as kernels take it, or None.  If the
+algorithm is linear for small signals, the file also has `theory(settings, channel, s, rate_hz)`: the responses of the
+cue's channels to one channel of the motion, by name, at the complex frequencies `s` [rad/s]; without a rate (None), for
+infinitely short ticks.
 """
 
 from collections.abc import Mapping
@@ -16,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.interfaces import Algorithm
-from motioncue.cueing.seen import Platform
 from motioncue.cueing.settings import ALGORITHMS, Cueing
 from motioncue.errors import ConfigError
+from motioncue.platforms.settings import Platform
 
 __all__ = ["design", "name_of", "theory"]
 
@@ -35,9 +36,11 @@ def name_of(settings: Cueing) -> str:
 
 
 def design(settings: Cueing, rate_hz: float, platform: Platform | None = None) -> Algorithm:
-    """Return the algorithm described by `settings`, ready to step at `rate_hz`."""
-    known = (platform,) if settings.for_platform else ()
-    designed: Algorithm = _file(name_of(settings)).design(settings, rate_hz, *known)
+    """Return the algorithm described by `settings`, ready to step at `rate_hz`, for the platform if it uses one."""
+    from motioncue.platforms.build import build  # loads the kinematics, which settings are read without
+
+    built = (platform and build(platform),) if settings.for_platform else ()
+    designed: Algorithm = _file(name_of(settings)).design(settings, rate_hz, *built)
     designed.eases = settings.eases
     return designed
 

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import sources
+from motioncue import cueing, sources
 from motioncue.core.channels import AHEAD_S, CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
-from motioncue.engine.fitting import designed, gains_for
+from motioncue.engine.fitting import gains_for
 from motioncue.engine.leaving import check_leaving, leaving_of
 from motioncue.engine.reception import check_endpoints
 from motioncue.engine.tick import Settings
@@ -235,7 +235,7 @@ def period_ns_of(profile: Profile) -> int:
 
 def algorithm_of(profile: Profile, rate_hz: float | None = None) -> Algorithm:
     """Return an algorithm at rest for the profile's platform, designed for the exact rate of the emitter's grid."""
-    return designed(profile.cueing, rate_hz or 1e9 / period_ns_of(profile), profile.platform)
+    return cueing.design(profile.cueing, rate_hz or 1e9 / period_ns_of(profile), profile.platform)
 
 
 def _same_cueing(before: Profile, profile: Profile) -> bool:

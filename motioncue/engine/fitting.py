@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from motioncue import cueing
 from motioncue.core.channels import MOTION_DTYPE
-from motioncue.core.interfaces import Algorithm
 from motioncue.core.table import Room
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError
@@ -133,12 +132,6 @@ def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
     return tuple(drives)
 
 
-def designed(settings: Cueing, rate_hz: float, platform: Platform | None) -> Algorithm:
-    """Return an algorithm, designed for the platform if it uses one."""
-    known = platforms.build(platform) if platform is not None and settings.for_platform else None
-    return cueing.design(settings, rate_hz, known)
-
-
 _newest: dict[bytes, list[npt.NDArray[np.void]]] = {}
 
 
@@ -146,7 +139,7 @@ def cues_of(settings: Cueing, platform: Platform | None) -> list[npt.NDArray[np.
     """Return the cues of an algorithm on each standard drive, from rest; the newest are kept, as plans take a while."""
     key = msgspec.json.encode((settings, platform if settings.for_platform else None))
     if key not in _newest:
-        found = [designed(settings, RATE_HZ, platform).process(motion) for motion in standard_motion()]
+        found = [cueing.design(settings, RATE_HZ, platform).process(motion) for motion in standard_motion()]
         _newest.clear()
         _newest[key] = found
     return _newest[key]

@@ -7,9 +7,9 @@ from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
     NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER, TORN, mc_count, mc_load, mc_store,
 )
-from motioncue.frames.intake cimport Intake, IntakeState, intake_begin, intake_end, intake_take, refuse, log_event
-from motioncue.frames.session cimport (
-    FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
+from motioncue.frames.intake cimport (
+    FEED_BYTES, Intake, IntakeState, Session, SessionState, intake_begin, intake_end, intake_take, log_event, refuse,
+    session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.transports.memory cimport MC_GATHERED, MC_TORN, MC_WHOLE, Memory, mc_memory_number, mc_memory_take
 from motioncue.transports.sockets cimport (

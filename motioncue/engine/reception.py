@@ -17,8 +17,7 @@ from motioncue.core.threads import RecordRing
 from motioncue.engine.journal import MESSAGES, Journal
 from motioncue.engine.receiver import DatagramReceiver, MemoryReceiver, StreamReceiver
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.frames.intake import Intake
-from motioncue.frames.session import Session
+from motioncue.frames.intake import Intake, Session
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.endpoint import parse_endpoint

@@ -170,10 +170,10 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     if t.frames == 0:
         t.frames = 1
         t.window = t.joined = now
-        p.taken = now
+        p.time = now
         p.interval = 0.0
-        p.spent += SHORTEST_NS
-        p.joins += 1
+        p.elapsed_ns += SHORTEST_NS
+        p.discontinuities += 1
         return
     if arrival < 0:
         arrival = 0
@@ -187,7 +187,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     t.frames += t.frames < SEVERAL
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
-        p.told += told
+        p.source_elapsed_ns += told
         t.late = delay_of(t, arrival, told)
         update_interval(t, 1e-9 * told)
         set_pace(t, now, 1e-9 * told)
@@ -199,24 +199,24 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         else:
             p.interval += (t.usual - p.interval) / 8.0
         clamp_interval(t)
-        p.told += <int64_t>(1e9 * t.usual)
+        p.source_elapsed_ns += <int64_t>(1e9 * t.usual)
         told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
     taken = now - t.late
     jump = arrival - told
     # The frame does not continue the motion if that had ended, if it was in a backlog, or if the link's delay has
     # changed.
-    if 2 * (now - p.taken) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
-        p.joins += 1
+    if 2 * (now - p.time) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
+        p.discontinuities += 1
         t.settled = 0
         t.joined = now
     elif t.settled < SETTLED:
         t.settled += 1
-    p.taken = taken
-    p.sure = stamped or (t.settled == SETTLED and (t.windows > 0 or now - t.joined >= EVEN_NS))
+    p.time = taken
+    p.interval_known = stamped or (t.settled == SETTLED and (t.windows > 0 or now - t.joined >= EVEN_NS))
     if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
         told = arrival
     # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.
     if 2 * told < interval or (not stamped and 4 * told < 3 * interval):
         told = interval // 2 if stamped else 3 * interval // 4
-    p.spent += told if told > SHORTEST_NS else SHORTEST_NS
+    p.elapsed_ns += told if told > SHORTEST_NS else SHORTEST_NS

@@ -320,11 +320,11 @@ def test_a_motion_that_is_not_finite_moves_nothing():
 @pytest.mark.search
 def test_a_platform_is_planned_for_by_its_actuators():
     for name, groups in {"box-large": 4, "posts-3": 1, "hexapod-dim": 1}.items():
-        built = platforms.build(platforms.platform_named(name))
-        bounds, geared = predictive._bounds(Predictive().workspace, built)
+        named = platforms.platform_named(name)
+        bounds, geared = predictive._bounds(Predictive().workspace, platforms.build(named))
         assert (geared is None) == (name == "box-large")
         assert len(predictive.programs(Predictive(), 0.02, *(predictive._key(each) for each in bounds))) == groups
-        cueing.design(Predictive(), RATE_HZ, built)
+        cueing.design(Predictive(), RATE_HZ, named)
 
 
 def test_with_a_preview_it_prepares_for_what_comes():
@@ -466,8 +466,8 @@ def test_the_statistics_of_a_run_count_its_plans_through_retunes():
 @pytest.mark.search
 @pytest.mark.parametrize("platform", ["hexapod-dim", "hexapod-simona"])
 def test_legs_keep_their_bounds_before_the_actuation_stage(platform, rng):
-    built = platforms.build(platforms.platform_named(platform))
-    algorithm = cueing.design(profile(platform=platform).cueing, RATE_HZ, built)
+    named = platforms.platform_named(platform)
+    built, algorithm = platforms.build(named), cueing.design(profile(platform=platform).cueing, RATE_HZ, named)
     low, high, speed, *_ = np.array(built.bounds).T
     places = built.kinematics.inverse(pose_of(algorithm.process(drive(rng, 9_000, 3.0))))
     assert (places >= low).all()
@@ -478,8 +478,8 @@ def test_legs_keep_their_bounds_before_the_actuation_stage(platform, rng):
 
 
 def test_cranks_are_never_out_of_reach(rng):
-    built = platforms.build(platforms.platform_named("hexapod-cranks"))
-    algorithm = cueing.design(profile(platform="hexapod-cranks").cueing, RATE_HZ, built)
+    named = platforms.platform_named("hexapod-cranks")
+    built, algorithm = platforms.build(named), cueing.design(profile(platform="hexapod-cranks").cueing, RATE_HZ, named)
     poses = pose_of(algorithm.process(drive(rng, 6_000, 2.0)))
     assert np.isfinite(built.kinematics.inverse(poses, held=True)).all()
     assert np.isnan(built.kinematics.inverse(4.0 * poses, held=True)).any()  # it comes near the end of that

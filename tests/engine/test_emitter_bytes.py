@@ -14,7 +14,7 @@ from motioncue.cueing import design
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.tick import Settings
 from motioncue.frames.convert import BodyStage
-from motioncue.frames.session import Session
+from motioncue.frames.intake import Session
 from motioncue.output import dk
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.udp import open_sender

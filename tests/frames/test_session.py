@@ -24,7 +24,7 @@ from same_bits import assert_same_bits
 
 from motioncue.core.threads import RecordRing
 from motioncue.frames.convert import BodyStage
-from motioncue.frames.session import Session
+from motioncue.frames.intake import Session
 from motioncue.recording.recorder import sorted_out
 from motioncue.recording.schema import Package
 from motioncue.sources.city_car_driving.packets import FRAME, INIT

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,23 @@ def test_the_guide_has_the_same_rooms_in_the_same_order():
 )
 def test_checker_refuses(path, text):
     assert wrong(f"motioncue/{path}", text)
+
+
+def test_a_module_or_a_stub_more_is_meant():
+    """Each extension module costs a compilation and a load, each stub is kept in step by hand: grow one that exists."""
+    modules = [path for path in SOURCES if path.suffix == ".pyx"]
+    assert 20 < len(modules) <= 33
+    assert {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.pyi")} == {
+        *("core/clock.pyi", "core/interfaces.pyi", "engine/batch.pyi", "engine/embed.pyi", "frames/convert.pyi")
+    }
+
+
+def test_no_source_is_empty_and_no_package_holds_nothing_but_its_name():
+    assert [path for path in SOURCES if not path.read_text(encoding="utf-8").strip()] == []
+    code = [path.parent for path in SOURCES if path.suffix in {".py", ".pyx"} and path.name != "__init__.py"]
+    assert {path.parent for path in SOURCES if path.name == "__init__.py"} - set(code) == set()
+
+
+def test_a_folder_can_be_looked_through():
+    counts = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in SOURCES)
+    assert {folder: count for folder, count in counts.items() if count > 26} == {}

@@ -165,7 +165,7 @@ def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not No
     out = []
     for i in range(arrivals.shape[0]):
         timeline_frame(&t, arrivals[i], stamps[i])
-        out.append((t.place.interval, t.place.taken, t.place.joins))
+        out.append((t.place.interval, t.place.time, t.place.discontinuities))
     return out
 
 

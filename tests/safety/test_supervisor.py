@@ -13,7 +13,7 @@ from motioncue.cueing import design
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.tick import Settings
 from motioncue.frames.convert import BodyStage
-from motioncue.frames.session import Session
+from motioncue.frames.intake import Session
 from motioncue.frames.settings import Watch
 from motioncue.safety.limiter import CueLimits
 from motioncue.safety.supervisor import TABLE, State

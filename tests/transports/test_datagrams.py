@@ -15,8 +15,7 @@ from motioncue.engine.journal import MESSAGES
 from motioncue.engine.reception import Reception, check_endpoints
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.convert import BodyStage, TelemetryStages
-from motioncue.frames.intake import Intake
-from motioncue.frames.session import Session
+from motioncue.frames.intake import Intake, Session
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.wire.messages import Echo
 from motioncue.wire.packet import Field, Message, Packet, Take, vector

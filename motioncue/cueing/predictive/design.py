@@ -13,8 +13,8 @@ from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, P
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
 from motioncue.cueing.predictive.settings import PRESETS, Predictive, Travel, Turn, Workspace
-from motioncue.cueing.seen import Platform
 from motioncue.errors import ConfigError
+from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import Kinematics
 from motioncue.platforms.settings import ActuatorBounds
 
@@ -40,7 +40,7 @@ SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
-def design(settings: Predictive, rate_hz: float, platform: Platform | None = None) -> PredictiveKernel:
+def design(settings: Predictive, rate_hz: float, platform: Built | None = None) -> PredictiveKernel:
     """Return the controller described by `settings`, ready to step at `rate_hz`."""
     bounds, geared = _bounds(settings.workspace, platform)
     period = max(1, round(rate_hz / settings.plan_rate_hz))
@@ -139,7 +139,7 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
     return found
 
 
-def _bounds(workspace: Workspace, platform: Platform | None) -> tuple[Bounds, Geared | None]:
+def _bounds(workspace: Workspace, platform: Built | None) -> tuple[Bounds, Geared | None]:
     """Return what is bounded, actuators first, and the kinematics if they are not linear."""
     rows: list[Array] = []
     limits: list[Sequence[float]] = []
@@ -170,7 +170,7 @@ def _limits(axis: Travel | Turn) -> tuple[float, float, float, float]:
     return -MARGIN * place, MARGIN * place, speed, acceleration
 
 
-def _actuators(platform: Platform) -> tuple[Array, Array, Geared | None]:
+def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
     """Return derivatives by the pose, bounds from neutral, and kinematics that are not linear; cranks by the sine."""
     cranks = np.array([kind == "crank" for kind in platform.kinematics.kinds])
     gear = np.where(cranks, np.cos(platform.neutral), 1.0)

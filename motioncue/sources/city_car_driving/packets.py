@@ -21,7 +21,7 @@ import msgspec
 
 from motioncue.errors import PacketError
 from motioncue.frames.convert import BodyStage, TelemetryStages
-from motioncue.frames.session import Session
+from motioncue.frames.intake import Session
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take, vector
 
 SCHEMES = ("pipe", "unix", "tcp")

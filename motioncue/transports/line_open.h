@@ -37,6 +37,7 @@ static void mc_line_shut(mc_line *l, int64_t handle) {
     HANDLE h = (HANDLE)(intptr_t)handle;
     DWORD written;
     if (handle == MC_NO_LINE) return;
+    if (l->came && handle == l->handle) CloseHandle(l->came), l->came = NULL;
     if (l->writing && handle == l->handle && CancelIoEx(h, &l->pending)) GetOverlappedResult(h, &l->pending, &written, TRUE);
     CloseHandle(h);
 }

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.clock import Clock, FakeClock, MonotonicClock
-from motioncue.engine.assembly import algorithm_of, chain_of, intake_of, limits_of, load_profile, streams_of
+from motioncue.engine.assembly import algorithm_of, chain_of, claims_of, intake_of, limits_of, load_profile, streams_of
 from motioncue.engine.batch import Batch
-from motioncue.engine.changes import Tuner
-from motioncue.engine.claims import Claims
 from motioncue.engine.embed import Relay, Stepper
+from motioncue.engine.pipeline import Tuner
 from motioncue.errors import ConfigError
 from motioncue.profile.explain import explain, shown
 from motioncue.profile.profile import Output, Profile
@@ -60,7 +59,7 @@ def bind(
 
     Examples
     --------
-    >>> stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
+    >>> stepper = motioncue.bind("ccd-dk-classical", rate_hz=1000)
     >>> stepper.motion["surge"] = 1.0
     >>> for _ in range(1000):
     ...     _ = stepper.step()
@@ -101,8 +100,8 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     Examples
     --------
     >>> relay = motioncue.relay("ccd-dk-washout")
-    >>> while True:                         # doctest: +SKIP    (sockets; each read is one whole package)
-    ...     if relay.step(simulator.recv(4096)):
+    >>> while True:  # doctest: +SKIP
+    ...     if relay.step(simulator.recv(4096)):  # a whole package
     ...         platform.send(relay.packets["motion"])
     ...     simulator.send(relay.reply)
     """
@@ -111,7 +110,7 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     tuner = _tuner(profile, rate_hz)
     profile = tuner.profile
     output = profile.outputs[0]
-    claims = None if isinstance(clock, FakeClock) else Claims([output], profile.platform)
+    claims = None if isinstance(clock, FakeClock) else claims_of([output], profile.platform)
     packets = {
         name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output, profile.platform).items()
     }
@@ -172,8 +171,7 @@ class Rigs(Batch):
 
     Examples
     --------
-    >>> import numpy as np, motioncue
-    >>> rigs = motioncue.Rigs("ccd-dk-washout", 64)
+    >>> rigs = motioncue.Rigs("ccd-dk-classical", 64)
     >>> motion, cue = np.zeros(64, motioncue.MOTION_DTYPE), np.zeros(64, motioncue.CUE_DTYPE)
     >>> motion["surge"] = 1.0
     >>> rigs.step(motion, cue)

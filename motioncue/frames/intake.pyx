@@ -46,7 +46,6 @@ cdef int STAMP = TELEMETRY_DTYPE.fields["stamp"][1] // 8    # its slot
 
 cdef enum:
     LARGEST = 1 << 20       # [bytes]; every system's packages are smaller
-    KNOWN = 4               # frames that tell an interval
 
 
 cdef inline int take_axes(IntakeState* s) noexcept nogil:
@@ -83,9 +82,9 @@ cdef inline bint is_set_back(const IntakeState* s, double arrival) noexcept nogi
 
     What is derived over that time, and over the one after it, would be wrong by several times.
     """
-    cdef double interval = s.stamps.sum / s.stamps.frames if s.stamps.frames >= KNOWN else 0.0
-    cdef double passed = s.newest.stamp - s.previous.stamp
+    cdef double interval = s.watch.arrival.min_interval_s       # a mean one would count lost frames, too
     cdef double coarse = resolution(&s.stamps, s.newest.stamp, interval)
+    cdef double passed = s.newest.stamp - s.previous.stamp
     return 0.0 < passed < 0.75 * interval - coarse and arrival > 0.9 * interval and not s.stamps.vague
 
 

@@ -25,7 +25,7 @@ from motioncue.frames.convert cimport (
     derive, derives, derives_rates, set_car_axes, to_world,
 )
 from motioncue.frames.plausibility cimport (
-    Watch, check_claims, is_overtaken, length3, restart_claims, watch_restart, watch_step,
+    Watch, check_claims, is_overtaken, length, length3, restart_claims, watch_restart, watch_step,
 )
 from motioncue.frames.arrival_clock cimport Stamps, resolution, stamps_restart, stamps_take, timeline_frame
 from motioncue.wire.codec cimport F4, F8, N8, TEXT, decode
@@ -127,6 +127,8 @@ cdef inline void claims_to_motion(IntakeState* s) noexcept nogil:
     for i in range(3):
         s.observation.acceleration[i] = t.acceleration[i] + s.frame.gravity * s.frame.world[2][i]
     s.observation.rate[0], s.observation.rate[1], s.observation.rate[2] = m.roll_rate, m.pitch_rate, m.yaw_rate
+    s.observation.pull = length(s.observation.acceleration)
+    s.observation.spin = length(s.observation.rate)
     s.observation.felt = length3(m.surge, m.sway, m.heave)
 
 

@@ -1,5 +1,6 @@
 """The emitting loop, the whole engine's tick on an absolute grid without the GIL; and its end, which no signal cuts short."""
 
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
 )
@@ -40,6 +41,7 @@ from motioncue.wire.codec cimport Table, outgoing_of
 import atexit
 import os
 import signal
+from _signal import getsignal   # that of `signal` is bytecode
 
 import numpy as np
 
@@ -543,6 +545,7 @@ cdef enum:
     STEPS
 
 cdef double CLOSING_S = 15.0    # for a disk, a log or a controller that does not answer, once the platform is at rest
+cdef double LISTEN_S = 0.02     # between two looks at what the system has sent meanwhile
 cdef double HALT_S = 2.0        # for the emitting thread to notice that it shall not wait for rest any longer
 
 
@@ -612,9 +615,26 @@ cdef class Ending:
         if not _begun:
             give_signals_back()
 
+    cdef bint waited_for_rest(self) except -1:
+        """Wait for the platform's rest; a signal by which the system ends the program makes the way to it shorter.
+
+        Its handler has to wait, so it is told by the descriptor that Python writes signals to.
+        """
+        cdef tuple ends = listen_to_signals()
+        cdef double left = self.patience_s
+        cdef bint done = ends is None and self.waited(RESTED, left)
+        while ends is not None and left > 0.0 and not done:
+            done = self.waited(RESTED, LISTEN_S)
+            left -= LISTEN_S
+            if told_to_leave(ends, False):
+                hurry_all()
+        if ends is not None:
+            told_to_leave(ends, True)
+        return done
+
     cdef int finish(self) except -1:
         """Wait for the platform's rest, then for the engine to be closed."""
-        if not self.waited(RESTED, self.patience_s):
+        if not self.waited_for_rest():
             self._emitter.halt()
             if not self.waited(RESTED, HALT_S):
                 return 0
@@ -654,6 +674,10 @@ def end_all():
         each.happens(LEFT_TO_CLOSE)
     for each in mine:
         each.finish()
+    try:
+        PyErr_CheckSignals()
+    except SystemExit:      # by a handler that had to wait: the program ends already
+        pass
 
 
 def hand_signals(of, to):
@@ -673,11 +697,56 @@ def give_signals_back():
 
 def leave_all(int number, frame):
     """Be at rest within each engine's `leave_s`; end the program meanwhile, with the status of the signal."""
+    hurry_all()
+    raise SystemExit(128 + number)
+
+
+cdef int hurry_all() except -1:
+    """Have every engine of this process at rest within its `leave_s`."""
     cdef Ending each
     for each in list(_begun):
         if each._pid == os.getpid():
             each._emitter.stop(True)
-    raise SystemExit(128 + number)
+    return 0
+
+
+cdef tuple listen_to_signals():
+    """Return a pipe that gets the number of each signal from now on, and the descriptor that did; None if none can."""
+    if not hasattr(signal, "SIGHUP"):       # the system ends no program by signals
+        return None
+    try:
+        reader, writer = os.pipe()
+    except OSError:                         # no descriptor is left
+        return None
+    try:
+        os.set_blocking(reader, False)
+        os.set_blocking(writer, False)
+        return reader, writer, signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    except ValueError:                      # in another thread, beside which handlers run
+        os.close(reader)
+        os.close(writer)
+        return None
+
+
+cdef bint told_to_leave(tuple ends, bint over) except -1:
+    """Say whether a signal by which the system ends the program has come; pass all on, and close if it is `over`."""
+    reader, writer, before = ends
+    if over:
+        signal.set_wakeup_fd(before, warn_on_full_buffer=False)
+    numbers = b""
+    try:
+        numbers = os.read(reader, 4096)
+        if before >= 0:
+            os.write(before, numbers)
+    except OSError:                         # nothing has come, or there is no room
+        pass
+    if over:
+        os.close(reader)
+        os.close(writer)
+    for number in numbers:
+        if number in LEAVINGS and getsignal(number) is leave_all:
+            return True
+    return False
 
 
 atexit.register(end_all)    # itself no bytecode, so that a pending interrupt cannot come before it

@@ -62,26 +62,30 @@ cdef inline void sums_restart(Sums* s) noexcept nogil:
 
 
 cdef inline void sums_add(
-    Sums* s, const double* change, const double* before, const double* now, double dt, double doubt, double hidden
+    Sums* s, const double* change, const double* before, const double* now, double size, double dt, double doubt,
+    double hidden
 ) noexcept nogil:
-    """Add a change of what is shown, and the claims' integral over `dt` [s], give or take `doubt` [s].
+    """Add a change of what is shown, and the integral of claims, now of that `size`, over `dt` [s], give or take `doubt`.
 
     If frames were lost in between, nobody knows what these claimed: neither is added if claims of up to `hidden` more
     explain the change.  It is 0 if none was lost.
     """
     cdef double kept = 1.0 / (1.0 + dt)         # time constant 1 s
-    cdef double size = length(now)
+    cdef double[3] mean
     cdef double[3] integral
-    cdef bint tells
     cdef int i
     for i in range(3):
-        integral[i] = 0.5 * (before[i] + now[i]) * dt       # trapezoidal rule
-    tells = distance(change, integral) >= hidden * dt
-    for i in range(3):
-        s.shown[i] = kept * s.shown[i] + tells * change[i]
-        s.claimed[i] = kept * s.claimed[i] + tells * integral[i]
-        s.doubt[i] = kept * s.doubt[i] + 0.5 * (before[i] + now[i]) * doubt
-    s.coarse = kept * s.coarse + tells * 0.5 * distance(now, before) * dt
+        mean[i] = 0.5 * (before[i] + now[i])
+        integral[i] = mean[i] * dt      # trapezoidal rule
+        s.shown[i] *= kept
+        s.claimed[i] *= kept
+        s.doubt[i] = kept * s.doubt[i] + mean[i] * doubt
+    s.coarse *= kept
+    if hidden == 0.0 or distance(change, integral) >= hidden * dt:
+        for i in range(3):
+            s.shown[i] += change[i]
+            s.claimed[i] += integral[i]
+        s.coarse += 0.5 * distance(now, before) * dt
     s.peak *= kept
     if s.peak < size:
         s.peak = size
@@ -172,6 +176,8 @@ ctypedef struct Observation:    # quantities of a frame that the watch compares
     double acceleration[3]      # [m/s^2] the same axes, gravity excluded
     double axes[3][3]           # the car's axes forward, right and down in world axes north, east, down
     double rate[3]              # [rad/s] about those axes
+    double pull                 # magnitude of the acceleration [m/s^2]
+    double spin                 # magnitude of the rate [rad/s]
     double speed                # [m/s]
     double felt                 # magnitude of the acceleration at the occupant's head [m/s^2]
 
@@ -276,7 +282,7 @@ cdef inline int check_frame(Watch* w, const Observation* f) noexcept nogil:
     """Check a frame by itself; return what is implausible about it, or ACCEPTED."""
     cdef int reason = exceeded(w, IMPOSSIBLE_ACCELERATION, f.felt, w.acceleration)
     if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_RATE, length(f.rate), w.rate)
+        reason = exceeded(w, IMPOSSIBLE_RATE, f.spin, w.rate)
     return reason
 
 
@@ -289,10 +295,10 @@ cdef inline int check_change(Watch* w, const Observation* f, double angle, doubl
     """
     cdef const Observation* b = &w.reference
     cdef double speed = f.speed if f.speed > b.speed else b.speed
-    cdef double claimed = larger(length(f.acceleration), length(b.acceleration))
+    cdef double claimed = larger(f.pull, b.pull)
     cdef double missing = larger(time - w.arrival.late - 2.0 * usual_interval(&w.arrival, time), 0.0)
     cdef double gained = 0.5 + claimed * (time + 0.01) + 20.0 * time + 10.0 * missing
-    cdef double rate = larger(length(f.rate), length(b.rate)) + 2.0 + 75.0 * w.rates_lag
+    cdef double rate = larger(f.spin, b.spin) + 2.0 + 75.0 * w.rates_lag
     cdef double late = time + w.slack_s
     cdef int reason = exceeded(w, TELEPORT, distance(f.position, b.position), 0.5 + speed * late + 10.0 * time * time)
     if reason == ACCEPTED:
@@ -365,17 +371,16 @@ cdef inline void count_spike(Watch* w) noexcept nogil:
 
 
 cdef inline double distance_along(
-    const Observation* before, const Observation* now, const double* velocity
+    const Observation* before, const Observation* now, const Observation* along
 ) noexcept nogil:
-    """Return how far the car has moved along a velocity [m]; NaN without both, 0 if it hardly moves."""
+    """Return how far the car has moved along the velocity of a frame [m]; NaN without both, 0 if it hardly moves."""
     cdef double moved = 0.0
-    cdef double size = length(velocity)
     cdef int i
-    if size < 1.0:
+    if along.speed < 1.0:
         return 0.0
     for i in range(3):
-        moved += (now.position[i] - before.position[i]) * velocity[i]
-    return moved / size
+        moved += (now.position[i] - before.position[i]) * along.velocity[i]
+    return moved / along.speed
 
 
 cdef inline bint is_overtaken(const Watch* w, const Observation* f) noexcept nogil:
@@ -384,11 +389,11 @@ cdef inline bint is_overtaken(const Watch* w, const Observation* f) noexcept nog
     Against the velocities of both frames, because a car that turns round goes along one of them; and only if it has
     moved along its velocity until then, as it does not if the source's axes are misread.
     """
-    cdef double least = 0.5 * length(w.reference.velocity) * usual_interval(&w.arrival, w.slack_s)
+    cdef double least = 0.5 * w.reference.speed * usual_interval(&w.arrival, w.slack_s)
     return (
         w.moves_along
-        and distance_along(&w.reference, f, w.reference.velocity) < -least
-        and distance_along(&w.reference, f, f.velocity) < -least
+        and distance_along(&w.reference, f, &w.reference) < -least
+        and distance_along(&w.reference, f, f) < -least
     )
 
 
@@ -401,12 +406,11 @@ cdef inline void keep_reference(Watch* w, const Observation* f) noexcept nogil:
         w.began = f.time
     w.changes += w.armed and w.changes < MIN_CHANGES
     w.passed = w.still = 0.0
-    cdef const double* velocity = w.reference.velocity
-    w.moves_along = w.armed and distance_along(&w.reference, f, velocity) > 0.25 * length(velocity) * w.dt
+    w.moves_along = w.armed and distance_along(&w.reference, f, &w.reference) > 0.25 * w.reference.speed * w.dt
     w.armed = True
     w.changed = w.last_arrival = f.time
     w.reference = f[0]
-    w.plausible = f.felt <= w.acceleration and length(f.rate) <= w.rate
+    w.plausible = f.felt <= w.acceleration and f.spin <= w.rate
 
 
 cdef inline void measure_interval(Watch* w, const Observation* f) noexcept nogil:
@@ -549,9 +553,13 @@ cdef inline void check_claims(Watch* w) noexcept nogil:
         unclear = 0.75 * w.dt
     if known:
         sums_add(
-            &w.motion, w.change, w.step.newest, w.reference.acceleration, w.dt, doubt, 0.0 if w.no_loss else w.acceleration
+            &w.motion, w.change, w.step.newest, w.reference.acceleration, w.reference.pull, w.dt, doubt,
+            0.0 if w.no_loss else w.acceleration,
         )
-    sums_add(&w.turning, w.turn, w.rate_step.newest, w.reference.rate, w.dt, doubt, 0.0 if w.no_loss else w.rate)
+    sums_add(
+        &w.turning, w.turn, w.rate_step.newest, w.reference.rate, w.reference.spin, w.dt, doubt,
+        0.0 if w.no_loss else w.rate,
+    )
     if test_step(&w.step, w.reference.acceleration, w.change, w.dt, unclear, clear, known and w.own_acceleration):
         log_spike(w, ACCELERATION_CONTRADICTED, w.step.value, w.step.limit)
     if test_step(&w.rate_step, w.reference.rate, w.turn, w.dt, unclear, clear, w.rates_lag == 0.0):

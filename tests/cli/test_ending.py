@@ -256,6 +256,26 @@ def test_a_program_that_the_system_ends_is_at_rest_in_time(installed, ending, st
     assert_left(installed.motion.packets, 1.0)
 
 
+LOOSE = "if engine := make('supervisor.leave_s=1').start():"  # what ends it is the interpreter's exit
+
+
+@pytest.mark.parametrize("ordinary", ["engine.stop()", "sys.exit(0)"])
+@pytest.mark.parametrize("start", ["with make('supervisor.leave_s=1') as engine:", LOOSE])
+def test_a_program_that_the_system_ends_in_its_ordinary_end_is_at_rest_in_time(installed, start, ordinary):
+    """A fade of four seconds is under way, of which its handlers of signals know nothing until it is over."""
+    process = installed.run(f"""
+{start}
+    moving(engine)
+    {ordinary}
+""", fade_s=4.0)  # fmt: skip
+    assert process.stdout.readline() == "moving\n"
+    eventually(lambda: installed.surge() < 0.95 * SURGE)
+    process.send_signal(signal.SIGTERM)
+    ended(process, 0 if start == LOOSE and "exit" in ordinary else 128 + signal.SIGTERM)
+    installed.assert_faded(0.5)
+    assert_left(installed.motion.packets, 2.5)  # leave_s, and what it took to see that it fades
+
+
 @pytest.mark.parametrize("ending", ["SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("late", [False, True], ids=["first", "in_an_ordinary_fade"])
 def test_a_run_that_the_system_ends_is_at_rest_in_time(installed, ending, late):

@@ -15,7 +15,7 @@ from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vecto
 from motioncue.engine.embed cimport Stepper
 from motioncue.engine.tick cimport cueing_actuate, cueing_follow
 from motioncue.frames.arrival_clock cimport Arrival, arrival_restart, arrive
-from motioncue.frames.plausibility cimport StepTest, Sums, step_restart, test_step, sums_add, sums_limit, sums_restart
+from motioncue.frames.plausibility cimport StepTest, Sums, length, step_restart, test_step, sums_add, sums_limit, sums_restart
 from motioncue.frames.convert cimport Stages, derive, derives_rates
 from motioncue.frames.arrival_clock cimport Timeline, timeline_frame, timeline_restart
 from motioncue.frames.plausibility cimport Watch, attitude_change, restart_claims
@@ -114,7 +114,7 @@ def allowed_difference(
     cdef Py_ssize_t i
     sums_restart(&s)
     for i in range(change.shape[0]):
-        sums_add(&s, &change[i, 0], &claims[i, 0], &claims[i + 1, 0], dt, doubt, True)
+        sums_add(&s, &change[i, 0], &claims[i, 0], &claims[i + 1, 0], length(&claims[i + 1, 0]), dt, doubt, True)
     return sums_limit(&s, noise), list(s.shown), list(s.claimed)
 
 

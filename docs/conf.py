@@ -1,8 +1,14 @@
 """The documentation as a site: python -m sphinx -W -b html docs build/site."""
 
 import re
+import sys
+from pathlib import Path
 
-import motioncue
+ROOT = Path(__file__).parents[1]
+if not any((ROOT / "motioncue").glob("_cython.*")):  # not compiled in place: the package that is installed is meant
+    sys.path[:] = [each for each in sys.path if Path(each or ".").resolve() != ROOT]
+
+import motioncue  # noqa: E402 - from there
 
 project = "motioncue"
 author = "the motioncue developers"

@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = {
     "demo": "Drive a virtual car through the whole engine.",
     "init": "Write a profile for your simulator and your platform.",
     "run": "Drive a platform from a simulator.",
+    "tell": "Operate and retune what runs, from another terminal.",
     "simulate": "Play a simulator.",
     "listen": "Play a platform, or watch a simulator.",
     "check": "Examine a source: rate, jitter, signs, axes, units.",

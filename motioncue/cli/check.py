@@ -84,6 +84,7 @@ class Examined(NamedTuple):
 
 @click.command()
 @click.argument("target", metavar="SOURCE|FILE")
+@click.argument("file", metavar="[FILE]", required=False)
 @source_options
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
 @click.option(
@@ -98,6 +99,7 @@ class Examined(NamedTuple):
 @json_option
 def command(
     target: str,
+    file: str | None,
     system: str | None,
     endpoints: tuple[str, ...],
     overrides: tuple[str, ...],
@@ -109,15 +111,16 @@ def command(
 ) -> None:
     """Examine a source: rate, jitter, gaps, and whether its signs, axes and units hold.
 
-    SOURCE is a profile, a system (with --at) or an endpoint; FILE a recording or a network capture.
+    SOURCE is a profile, a system (with --at) or an endpoint; FILE a recording or network capture, read as SOURCE says.
     Exit status 1: something is wrong.  Nothing is sent but the answers that a simulator waits for.
 
     \b
     Example:  motioncue check ccd-dk --duration 60
+              motioncue check rally.toml drive.pcap
     """
     from motioncue.check.check import check
 
-    heard = _received(target, system, endpoints, overrides, rate, duration, Pick(ports, sender))
+    heard = _received(target, file, system, endpoints, overrides, rate, duration, Pick(ports, sender))
     source = heard.profile.source
     try:
         report = check(
@@ -154,6 +157,7 @@ def command(
 
 def _received(
     target: str,
+    file: str | None,
     system: str | None,
     endpoints: tuple[str, ...],
     overrides: tuple[str, ...],
@@ -162,7 +166,11 @@ def _received(
     pick: Pick,
 ) -> Examined:
     profile = target in builtin_profiles() or target.endswith(".toml")
-    live = profile or "://" in target or (target in sources.SYSTEMS and not Path(target).exists())
+    if file is not None and system is not None:
+        raise click.UsageError(f"--system: {target} says it already")
+    if file is not None and not profile:
+        target, file, system = file, None, target
+    live = file is None and (profile or "://" in target or (target in sources.SYSTEMS and not Path(target).exists()))
     foreign = [key for key in overrides if not profile and not key.startswith(JUDGED)]
     if foreign:
         raise click.UsageError(
@@ -180,7 +188,11 @@ def _received(
         from motioncue.engine.assembly import load_profile
 
         loaded = load_profile(target, *overrides)
-        return _live(sources.system_of(loaded.source), endpoints or loaded.source.endpoints, loaded, duration)
+        packet = loaded.source.packet
+        described = loaded.source.system if packet is None else sources.DescribedSource(packet, target)
+        if file is not None:
+            return _file(file, described, loaded, pick)
+        return _live(described, endpoints or loaded.source.endpoints, loaded, duration)
     if "://" in target:
         parse_endpoint(target, tuple(FORMS) if system is None else sources.source(system, "--system").SCHEMES, "SOURCE")
         return _live(system, (target, *endpoints), overrides, duration)
@@ -188,7 +200,7 @@ def _received(
         if not endpoints:
             raise ConfigError(f"--at: missing, where to listen for {target}")
         return _live(target, endpoints, overrides, duration)
-    if not Path(target).exists():
+    if not Path(target).exists() and system is None:
         known = (*builtin_profiles(), *_sources())
         allowed = f"files, endpoints, and {', '.join(known)}{meant(target, known)}"
         raise ConfigError(f"{quoted(target)}: no such file; allowed are {allowed}")
@@ -217,7 +229,7 @@ def _settings(system: sources.System, overrides: tuple[str, ...]) -> Profile:
     return profile
 
 
-def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick) -> Examined:
+def _file(file: str, system: sources.System | None, settings: Profile | tuple[str, ...], pick: Pick) -> Examined:
     if system is not None:
         sources.source(system, "--system")
     data = contents(file, quoted(file))
@@ -225,7 +237,8 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick)
     packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name, pick=pick)
     for line in unreadable[:SAID]:
         click.echo(f"{quoted(file)}: {line}", err=True)
-    return Examined(name, packages, times, _settings(name, overrides), file, rejected)
+    profile = settings if isinstance(settings, Profile) else _settings(name, settings)
+    return Examined(name, packages, times, profile, file, rejected)
 
 
 def _sources() -> list[str]:

@@ -24,7 +24,7 @@ from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
 from motioncue.output.described import Described
-from motioncue.profile.profile import Record, profile_text, resolved_text
+from motioncue.profile.profile import Record, builtin_profiles, profile_text, resolved_text
 from motioncue.wire.description import PacketTable, packet_presets
 
 if TYPE_CHECKING:
@@ -168,10 +168,10 @@ set_option = click.option(
 
 
 def naming_systems(command: click.Command, attribute: str) -> None:
-    """Fill in, in a command's help, the systems whose module has an attribute; a source may be a profile."""
+    """Fill in, in a command's help, the systems whose module has an attribute, or a profile of it."""
     assert command.help is not None
     names = sources.having(attribute)
-    profile = ["a profile that describes its packet"] if attribute in ("intake", "identify") else []
+    profile = ["a profile"] if attribute in ("intake", "identify") else []
     names += profile
     command.help = command.help.replace(
         "<systems>", f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else names[0]
@@ -190,7 +190,7 @@ def described(system: str, packet: str | None) -> Any:
     if system != "custom":
         if packet is not None:
             raise click.UsageError(f"--packet is for custom, {system} has its own packets")
-        return sources.system(system)
+        return _platform_of(system) or sources.system(system)
     if packet is None:
         raise click.UsageError(
             f"custom needs --packet: a profile that describes it, or one of {', '.join(packet_presets())}"
@@ -203,6 +203,15 @@ def described(system: str, packet: str | None) -> Any:
         if output.packet is not None:
             return Described(output.packet)
     raise ConfigError(f"--packet: {packet} has no [output.packet]")
+
+
+def _platform_of(name: str) -> Any:
+    """Return the controller that a profile describes, unless it describes its simulator too."""
+    if not (name.endswith(".toml") or name in builtin_profiles()):
+        return None
+    profile = load_profile(name)
+    packets = [output.packet for output in profile.outputs if output.packet is not None]
+    return Described(packets[0]) if packets and profile.source.packet is None else None
 
 
 def record_options(command: Decorated) -> Decorated:

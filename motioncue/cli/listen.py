@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import click
@@ -37,10 +38,14 @@ from motioncue.cli.terminal import (
 )
 from motioncue.core.threads import RecordRing
 from motioncue.drive.peers import DatagramListener
+from motioncue.engine.assembly import load_profile
 from motioncue.engine.reception import Listener, check_endpoints, readable_games
+from motioncue.errors import ConfigError
+from motioncue.output.described import Described
+from motioncue.profile.profile import Profile, builtin_profiles
 from motioncue.recording.recorder import RING_BYTES
 from motioncue.transports.endpoint import parse_endpoint
-from motioncue.view.model import values_of
+from motioncue.view.model import CHANNELS, Channel, values_of
 
 log = logging.getLogger("motioncue")
 
@@ -70,7 +75,13 @@ def find(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show whose shared memory can be read now, with the profile that fits, and end.",
 )
 @click.argument("system", metavar="SYSTEM")
-@click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
+@click.option(
+    "--at",
+    "endpoints",
+    metavar="ENDPOINT",
+    multiple=True,
+    help="Where; repeatable for UDP.  A simulator's profile says it.",
+)
 @click.option(
     "--allow", "hosts", metavar="HOST", multiple=True, help="Host that a simulator may send from; repeatable."
 )
@@ -94,12 +105,19 @@ def command(
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
     SYSTEM is <systems>, or custom with --packet.
+    A profile's platform is played at the profile's outputs, and its simulator is heard at its source.endpoint.
 
     \b
     Example:  motioncue listen dk --at udp://:4445 --at udp://:4444
     """
     live = wanted()
-    module = described(system, packet)
+    options: Mapping[str, Any] = {}
+    if (system.endswith(".toml") or system in builtin_profiles()) and packet is None:
+        module, system, options, endpoints = end_of(load_profile(system), system, endpoints)
+    else:
+        module = described(system, packet)
+    if not endpoints:
+        raise click.UsageError("--at: missing, where to listen")
     platform = hasattr(module, "STREAMS")
     if file is not None and platform:
         raise click.UsageError(f"--record is for what simulators say, {system} is a platform")
@@ -109,7 +127,7 @@ def command(
         if platform:
             stats, rows = _platform(system, module, endpoints, duration, interrupts, live)
         else:
-            stats, rows = _simulator(system, endpoints, hosts, duration, interrupts, live, file, force)
+            stats, rows = _simulator(system, options, endpoints, hosts, duration, interrupts, live, file, force)
         interrupts.over = True
         print_summary(f"motioncue listen · {system}", rows)
         if as_json:
@@ -117,6 +135,33 @@ def command(
 
 
 naming_systems(command, "identify")
+
+
+def end_of(
+    profile: Profile, name: str, endpoints: tuple[str, ...]
+) -> tuple[Any, str, Mapping[str, Any], tuple[str, ...]]:
+    """Return which of a profile's ends endpoints belong to: its packets, its name, its options, and where it is."""
+    source, places = profile.source, [_place(url) for url in endpoints]
+    sent = {url: output for output in profile.outputs for url in (output.motion, output.gauges) if url}
+    own = sources.by_profile(name)
+    output = next((output for url, output in sent.items() if _place(url) in places), None)
+    if output is None and not places and own is None and any(each.packet for each in profile.outputs):
+        heard = f"--at {' --at '.join(source.endpoints)} for its simulator, " if source.endpoints else ""
+        raise ConfigError(f"--at: missing, allowed are {heard}--at {' --at '.join(sent)} for its platform")
+    if output is None and own is not None:
+        return own, name, {}, endpoints or source.endpoints
+    if output is None and (not places or any(place in map(_place, source.endpoints) for place in places)):
+        return sources.source(source.system), source.system, source.options, endpoints or source.endpoints
+    output = output or profile.outputs[0]
+    if output.packet is None:
+        return sources.platform(output.system), output.system, {}, endpoints
+    return Described(output.packet), "custom", {}, endpoints
+
+
+def _place(url: str) -> tuple[str, int, str]:
+    """Return what two URLs of one place share, whatever host they name: scheme, port, path."""
+    endpoint = parse_endpoint(url, name="--at")
+    return endpoint.scheme, endpoint.port, endpoint.path
 
 
 Outcome = tuple[dict[str, Any], list[tuple[str, str]]]
@@ -127,14 +172,14 @@ def _platform(
 ) -> Outcome:
     """Play the platform; return its statistics and the rows of a summary."""
     for url in endpoints:
-        parse_endpoint(url, ("udp", "serial") if system == "custom" else ("udp",), "--at")
+        parse_endpoint(url, ("udp", "serial") if isinstance(module, Described) else ("udp",), "--at")
     listener = DatagramListener(module, endpoints)
     thread = threading.Thread(target=listener.run, name="motioncue listen", daemon=True)
     thread.start()
     try:
         with logged(live=live), Screen(live=live) as screen:
             log.info("waiting for packets at %s", ", ".join(endpoints))
-            view = PlatformView(listener, f"motioncue listen · {system} at {', '.join(endpoints)}", duration_s)
+            view = PlatformView(listener, module, f"motioncue listen · {system} at {', '.join(endpoints)}", duration_s)
             elapsed_s = wait(view, screen, interrupts, duration_s)
     finally:
         listener.stop()
@@ -143,7 +188,7 @@ def _platform(
     stats = {"duration_s": elapsed_s, **listener.stats()}
     main = main_stream(stats["streams"])
     stats |= {key: main.get(key) for key in ("rate_hz", "interval_us", "last")}
-    rows = [("duration", f"{elapsed_s:.1f} s"), *platform_rows(system.upper(), stats)]
+    rows = [("duration", f"{elapsed_s:.1f} s"), *platform_rows(Path(system).stem.upper(), stats)]
     return stats, [*rows, ("rejected", reasons(stats["rejected"]))]
 
 
@@ -153,16 +198,30 @@ def main_stream(streams: Mapping[str, Any]) -> Mapping[str, Any]:
     return streams.get("motion") or next(iter(streams.values()), nothing)
 
 
+def rows_of(module: Any) -> Sequence[Channel]:
+    """Return the rows that show a platform's packet: the cue's channels, or of a described one all its numbers."""
+    known = {channel.name: channel for channel in CHANNELS}
+    values = getattr(module, "values", known)
+    names = {name: getattr(values.get(name), "channel", None) for name in getattr(module, "numbers", known)}
+    rows = {channel or name: known.get(channel or name) for name, channel in names.items()}
+    return [row or Channel(name, name.replace("_", " ")[:13], "", 1.0, 1.0) for name, row in rows.items()]
+
+
 class PlatformView:
     """Makes views of what a platform receives."""
 
-    def __init__(self, listener: DatagramListener, title: str, total_s: float | None) -> None:
+    def __init__(self, listener: DatagramListener, module: Any, title: str, total_s: float | None) -> None:
         self._listener, self._title, self._total_s = listener, title, total_s
-        self._history = History([("cue", "cue")])
+        self._history = History([("cue", "cue")], rows_of(module))
         self._rates: dict[str, Rate] = {}
         self._count, self._changed_s = 0, -QUIET_S
         self._interval: Mapping[str, float | None] = {}
         self._interval_s = -1.0
+
+    def _values(self) -> dict[str, float]:
+        """Return the newest packet's numbers: the cue's channels [SI], the others as they are sent."""
+        sent = {name: value for name, value in self._listener.last("motion").items() if isinstance(value, int | float)}
+        return sent | values_of(self._listener.channels("motion"))
 
     def __call__(self, elapsed_s: float) -> View:
         """Return the current view."""
@@ -184,14 +243,21 @@ class PlatformView:
             elapsed_s=elapsed_s,
             total_s=self._total_s,
             facts=[rates, [*every, ("rejected", str(sum(listener.rejected.values())))]],
-            series=self._history.add(elapsed_s, [values_of(listener.channels("motion"))]),
+            series=self._history.add(elapsed_s, [self._values()]),
+            channels=self._history.channels,
             scales=self._history.scales,
+            messages=[
+                f"{len(senders)} programs send {name} in turn: {', '.join(senders)}; a platform would get both"
+                for name in received
+                if (senders := listener.in_turn(name))
+            ],
             hint=HINT,
         )
 
 
 def _simulator(
     system: str,
+    options: Mapping[str, Any],
     endpoints: Sequence[str],
     hosts: Sequence[str],
     duration_s: float | None,
@@ -202,7 +268,7 @@ def _simulator(
 ) -> Outcome:
     """Serve the simulator and record what it reports in `file`; return its statistics and the rows of a summary."""
     check_endpoints(sources.source(system), endpoints, name="--at")
-    listener = Listener(system, *endpoints, allow=hosts)
+    listener = Listener(system, *endpoints, allow=hosts, options=options)
     recorder = None
     with ExitStack() as held:
         messages = held.enter_context(logged(live=live))

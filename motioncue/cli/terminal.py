@@ -199,6 +199,7 @@ class View:
     total_s: float | None
     facts: Sequence[Sequence[tuple[str, str]]]  # name and value; each group begins a line
     series: Sequence[Series]
+    channels: Sequence[Channel] = CHANNELS
     scales: Mapping[str, float] = field(default_factory=dict)  # as shown, by channel, if not the smallest one
     caught: Mapping[str, int] = field(default_factory=dict)  # number of events by name
     limited: Mapping[str, float] = field(default_factory=dict)  # share of ticks, by channel
@@ -261,10 +262,10 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     spare = height - len(head) - len(travel) - _rows(shown) - max(USUAL, height // 4)
     axis = _axis(shown, width, glyphs) if spare > 0 else []
     spare -= len(axis)
-    blank = min(max(spare, 0), len(CHANNELS))
-    taller = max(spare - blank, 0) // len(CHANNELS)
+    blank = min(max(spare, 0), len(view.channels))
+    taller = max(spare - blank, 0) // max(1, len(view.channels))
     lines = list(head)
-    for index, channel in enumerate(CHANNELS):
+    for index, channel in enumerate(view.channels):
         lines += [Text()] * (index < blank)
         lines += _channel(channel, shown, taller, width, glyphs)
     lines += axis + travel
@@ -294,7 +295,7 @@ def _address(address: str, width: int) -> list[Text]:
 
 def _rows(view: View) -> int:
     """Return the rows that all channels need."""
-    return sum(len(_series(channel, view)) for channel in CHANNELS)
+    return sum(len(_series(channel, view)) for channel in view.channels)
 
 
 def _series(channel: Channel, view: View) -> list[Series]:
@@ -473,11 +474,11 @@ class Rate:
 class History:
     """The past values from which traces are drawn."""
 
-    def __init__(self, series: Sequence[tuple[str, str]]) -> None:
-        self._series = series
-        self._traces = [{channel.name: deque[float](maxlen=BUCKETS) for channel in CHANNELS} for _ in series]
+    def __init__(self, series: Sequence[tuple[str, str]], channels: Sequence[Channel] = CHANNELS) -> None:
+        self._series, self.channels = series, channels
+        self._traces = [{channel.name: deque[float](maxlen=BUCKETS) for channel in channels} for _ in series]
         self._bucket: int | None = None
-        self.scales = {channel.name: channel.scale for channel in CHANNELS}
+        self.scales = {channel.name: channel.scale for channel in channels}
 
     def add(self, time_s: float, values: Sequence[Mapping[str, float]]) -> tuple[Series, ...]:
         """Add the newest values of every series [SI] at `time_s` and return the series to show.
@@ -488,7 +489,7 @@ class History:
         fresh = bucket != self._bucket
         self._bucket = bucket
         for traces, row in zip(self._traces, values, strict=True):
-            for channel in CHANNELS:
+            for channel in self.channels:
                 value = row.get(channel.name, math.nan)
                 cells = traces[channel.name]
                 if fresh or not cells:
@@ -664,6 +665,8 @@ def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         longest = values["interval_us"]["max"]
         gap = "" if longest is None else f", longest gap {microseconds(longest)}"
         rows.append((f"{name} received", f"{values['packets_received']} {stream} at {values['rate_hz']:.2f} Hz{gap}"))
+        if values["in_turn"]:
+            rows.append((f"{name} senders", f"{len(values['in_turn'])} in turn: {', '.join(values['in_turn'])}"))
     if not rows:
         rows.append((f"{name} received", "nothing"))
     return rows + drive_rows(stats)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.cli.operator_input import ENTER, ESC, Interrupts, Keys
+from motioncue.cli.tell import Hearing
 from motioncue.cli.terminal import PERIOD_S, STATES, History, Rate, Screen, Transition, View, microseconds
 from motioncue.engine.engine import Engine
 from motioncue.engine.leaving import leaving_of
@@ -78,7 +79,7 @@ class EngineView:
             [
                 ("in", f"{self._in.add(elapsed_s, stats['frames_received']):5.1f} frames/s"),
                 ("out", f"{self._out.add(elapsed_s, packets):5.1f} packets/s"),
-                ("cue", f"{100 * weight:3.0f} %"),
+                ("asked", f"{100 * weight:3.0f} %"),
                 *([("operator", operator)] if operator != "engage" else []),
             ],
             [
@@ -178,7 +179,7 @@ def watch(
     engine: Engine, view: Callable[..., View], screen: Screen, interrupts: Interrupts, duration_s: float | None
 ) -> float:
     """Carry out the operator's requests until the end is requested or time is up, then fade to neutral."""
-    with Keys() as keys:
+    with Keys() as keys, Hearing(engine, interrupts):
         return _watch(engine, view, screen, interrupts, keys, duration_s)
 
 

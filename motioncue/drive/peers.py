@@ -170,6 +170,7 @@ class MemorySimulator(DatagramSimulator):
 
 KEPT = 100_000  # arrival times to keep: five minutes at 333 Hz
 LEFT = 1000  # most datagrams of each stream to read after the end
+SENDERS = 8  # addresses of a stream to remember
 
 
 class DatagramListener:
@@ -182,6 +183,7 @@ class DatagramListener:
         self.rejected: Counter[str] = Counter()
         self._last: dict[str, bytes] = {}
         self._arrivals: dict[str, list[int]] = {}
+        self._senders: dict[str, dict[str, bool]] = {}  # newest last: whether others came in between
         self._stop = threading.Event()
         self._sockets: list[socket.socket | Line] = []
         self._rest = b""  # of what came over a line
@@ -208,7 +210,8 @@ class DatagramListener:
             if isinstance(listening, Line):
                 self._read(listening)
             else:
-                self.take(listening.recv(65536), time.monotonic_ns())
+                data, address = listening.recvfrom(65536)
+                self.take(data, time.monotonic_ns(), f"{address[0]}:{address[1]}")
         return bool(ready)
 
     def _read(self, line: Line) -> None:
@@ -223,7 +226,7 @@ class DatagramListener:
         for piece in pieces:
             self.take(piece, time.monotonic_ns())
 
-    def take(self, data: bytes, now_ns: int) -> None:
+    def take(self, data: bytes, now_ns: int, sender: str = "") -> None:
         """Take one datagram that arrived at `now_ns`."""
         try:
             name = self._identify(data).name
@@ -235,6 +238,11 @@ class DatagramListener:
         if len(arrivals) > KEPT:
             del arrivals[: KEPT // 2]
         self._last[name] = data
+        senders = self._senders.setdefault(name, {})
+        if next(reversed(senders), None) != sender:
+            senders[sender] = senders.pop(sender, None) is not None
+            if len(senders) > SENDERS:
+                del senders[next(iter(senders))]
         self.received[name] += 1  # counted last, because other threads read this first
 
     def stop(self) -> None:
@@ -245,6 +253,11 @@ class DatagramListener:
         """Close the sockets."""
         for listening in self._sockets:
             listening.close()
+
+    def in_turn(self, name: str) -> list[str]:
+        """Return who sends a stream in turn with others; empty if there is one sender, or one after another."""
+        senders = dict(self._senders.get(name, {}))
+        return sorted(senders) if any(senders.values()) else []
 
     def last(self, name: str) -> dict[str, Any]:
         """Return the fields of the newest packet with that name; empty if there was none."""
@@ -277,6 +290,7 @@ class DatagramListener:
                     for key, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
                 },
                 "last": self.last(name),
+                "in_turn": self.in_turn(name),
             }
         return {
             "packets_received": sum(self.received.values()),

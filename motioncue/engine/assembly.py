@@ -308,6 +308,14 @@ def cue(
     ConfigError
         If the profile is refused, an array is not of its kind, `motion` and `out` share memory, or there is something
         ahead and the algorithm makes no use of it.
+
+    Examples
+    --------
+    >>> motion = np.zeros(1000, motioncue.MOTION_DTYPE)
+    >>> motion["surge"] = 1.0  # a steady 1 m/s^2 forward
+    >>> cues = motioncue.cue("ccd-dk-classical", motion)
+    >>> bool(0.0 < cues["pitch"][-1] < 0.11)  # the nose goes up, towards the 0.1 rad that stand for 1 m/s^2
+    True
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     motion = np.ascontiguousarray(motion)
@@ -399,6 +407,12 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
     ------
     ConfigError
         If the profile is refused, `cues` is not an array of its kind, or the output does not exist.
+
+    Examples
+    --------
+    >>> cues = motioncue.cue("ccd-hexapod", np.zeros(10, motioncue.MOTION_DTYPE))
+    >>> motioncue.actuate("ccd-hexapod", cues)["actuators"].shape
+    (10, 12)
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     cues = np.ascontiguousarray(cues)

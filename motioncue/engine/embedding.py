@@ -59,7 +59,7 @@ def bind(
 
     Examples
     --------
-    >>> stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
+    >>> stepper = motioncue.bind("ccd-dk-classical", rate_hz=1000)
     >>> stepper.motion["surge"] = 1.0
     >>> for _ in range(1000):
     ...     _ = stepper.step()
@@ -100,8 +100,8 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     Examples
     --------
     >>> relay = motioncue.relay("ccd-dk-washout")
-    >>> while True:                         # doctest: +SKIP    (sockets; each read is one whole package)
-    ...     if relay.step(simulator.recv(4096)):
+    >>> while True:  # doctest: +SKIP
+    ...     if relay.step(simulator.recv(4096)):  # a whole package
     ...         platform.send(relay.packets["motion"])
     ...     simulator.send(relay.reply)
     """
@@ -171,8 +171,7 @@ class Rigs(Batch):
 
     Examples
     --------
-    >>> import numpy as np, motioncue
-    >>> rigs = motioncue.Rigs("ccd-dk-washout", 64)
+    >>> rigs = motioncue.Rigs("ccd-dk-classical", 64)
     >>> motion, cue = np.zeros(64, motioncue.MOTION_DTYPE), np.zeros(64, motioncue.CUE_DTYPE)
     >>> motion["surge"] = 1.0
     >>> rigs.step(motion, cue)

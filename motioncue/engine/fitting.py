@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.profile import Limits, Profile
 
-__all__ = ["CHANNELS_KEPT", "DRIVES", "Fit", "fit", "gains_for", "unlimited"]
+__all__ = ["CHANNELS_KEPT", "DRIVES", "RATE_HZ", "Fit", "cues_of", "fit", "gains_for", "standard_motion", "unlimited"]
 
 DRIVES: Mapping[str, int] = {"tour": 1550, "turns": 1250, "brake": 700}
 """The standard drives and their numbers of rows; they are drives of the virtual car."""
@@ -132,13 +132,16 @@ def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
     return tuple(drives)
 
 
+@lru_cache(maxsize=1)  # asked for the same several times in a row, and plans take a while
+def cues_of(settings: Cueing, platform: Platform | None) -> list[npt.NDArray[np.void]]:
+    """Return the cues of an algorithm on each standard drive, from rest."""
+    return [cueing.design(settings, RATE_HZ, platform).process(motion) for motion in standard_motion()]
+
+
 def poses_of(settings: Cueing, platform: Platform | None) -> Array:
-    """Return the poses of an algorithm on all standard drives, each from rest: shape (n, 6)."""
-    parts = []
-    for motion in standard_motion():
-        cues = cueing.design(settings, RATE_HZ, platform).process(motion)
-        parts.append(np.stack([cues[channel] for channel in CHANNELS], axis=1))
-    return np.concatenate(parts)
+    """Return the poses of an algorithm on all standard drives: shape (n, 6)."""
+    cues = np.concatenate(cues_of(settings, platform))
+    return np.stack([cues[channel] for channel in CHANNELS], axis=1)
 
 
 class _Reach:

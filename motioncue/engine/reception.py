@@ -4,7 +4,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import ModuleType, TracebackType
 from typing import Any
@@ -148,12 +148,18 @@ class Reception:
 class Listener:
     """Serves a simulator and shows what it reports: a context manager."""
 
-    def __init__(self, system: sources.System, *urls: str, allow: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        system: sources.System,
+        *urls: str,
+        allow: Sequence[str] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         module = sources.source(system)
         check_endpoints(module, urls)
         self.system, self.urls, self._allow = system, urls, allow
-        options, derivation = sources.read_as(system)
-        self._intake = module.intake(options, derivation=derivation)
+        read, derivation = sources.read_as(system, options)
+        self._intake = module.intake(read, derivation=derivation)
         self._journal = Journal()
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, arrival of the newest one [ns]

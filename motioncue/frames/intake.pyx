@@ -179,7 +179,8 @@ cdef inline void treat_as_lost(IntakeState* s) noexcept nogil:
 cdef inline void derive_claims(IntakeState* s, bint goes_on) noexcept nogil:
     """Derive what the source does not report, after the watch: a frame's own step must not support itself."""
     s.stages.running = s.stages.running and goes_on
-    derive(&s.stages, &s.telemetry, s.watch.interval, s.watch.certain)
+    cdef bint lost = not s.watch.no_loss and s.observation.duration > s.stages.delay
+    derive(&s.stages, &s.telemetry, s.watch.interval, s.watch.certain, lost)
     claims_to_motion(s)
     s.watch.reference = s.observation
 

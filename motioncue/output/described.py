@@ -23,6 +23,7 @@ class Described:
         names = ("motion", *(f"other_{number}" for number in range(1, len(table.others) + 1)))
         self._packets = [_packet_of(each, name) for each, name in zip((table, *table.others), names, strict=True)]
         self.values: Mapping[str, Value] = self._packets[0].values
+        self.numbers = [name for name in self._packets[0].fields if not name.startswith(("constants", "checksum"))]
         self._scale = table.scale
 
     def identify(self, data: bytes) -> Any:

@@ -133,7 +133,14 @@ class Output(Table, frozen=True, kw_only=True):
 
 
 class Profile(Table, frozen=True, kw_only=True):
-    """All settings of a run."""
+    """All settings of a run.
+
+    Examples
+    --------
+    >>> profile = motioncue.load_profile("ccd-dk-classical", "cueing.surge.gain=0.4")
+    >>> profile.cueing.surge.gain, profile.rate_hz
+    (0.4, 333.33)
+    """
 
     source: Source
     cueing: Cueing
@@ -407,7 +414,7 @@ def platform(of: Platform | Profile | Mapping[str, Any] | str | Path) -> MotionP
     --------
     >>> hexapod = motioncue.platform("hexapod-simona")
     >>> legs = hexapod.inverse([[0.1, 0.0, 0.0, 0.0, 0.0, 0.0]])        # 10 cm forward
-    >>> hexapod.forward(legs).round(9)[0, 0]
+    >>> float(hexapod.forward(legs).round(9)[0, 0])
     0.1
     >>> posts = motioncue.platform({"preset": "posts-4", "post": {"max_m": 0.05}})
     >>> posts.ranges["heave_displacement"]

@@ -271,7 +271,7 @@ def omct(
 
     Examples
     --------
-    >>> rows = omct("ccd-dk", accelerations=[1.0], rates_deg_s=[5.0], frequencies=[1.0], settle_s=1.0)
+    >>> rows = motioncue.omct("ccd-dk", accelerations=[1.0], rates_deg_s=[5.0], frequencies=[1.0], settle_s=1.0)
     >>> [round(row.gain, 9) for row in rows if row.channel_in == row.channel_out]
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """

@@ -98,12 +98,12 @@ def _of_packet(packet: SourcePacket) -> DescribedSource:
 
 def system(name: System) -> Any:
     """Return a system's module; raise ConfigError if there is no such system."""
-    return _described_by(name) or _find(str(name), "identify", "system")
+    return _described_by(name) or _find(_named(name), "identify", "system")
 
 
 def source(name: System, key: str = "source.system") -> Any:
     """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
-    return _described_by(name) or _find(str(name), "intake", key)
+    return _described_by(name) or _find(_named(name), "intake", key)
 
 
 def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any, Derivation]:
@@ -116,6 +116,14 @@ def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any
     except msgspec.ValidationError as error:
         raise ConfigError(f"options of {name}: {explain(error, said, module.Options)}") from error
     return chosen, own.derivation if own else NATIVE
+
+
+def _named(name: System) -> str:
+    """Return the system that a profile names, or the name as it is."""
+    name = str(name)
+    if name.endswith(".toml") or name in builtin_profiles():
+        return parse_profile(profile_text(name), name=name).source.system
+    return name
 
 
 def _described_by(name: System) -> DescribedSource | None:

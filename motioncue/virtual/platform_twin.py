@@ -293,7 +293,7 @@ class PlatformListener(DatagramListener):
         self._pose: dict[str, Any] = dict.fromkeys(CHANNELS, 0.0)
         super().__init__(self._decoder.described, urls)
 
-    def take(self, data: bytes, now_ns: int) -> None:
+    def take(self, data: bytes, now_ns: int, sender: str = "") -> None:
         """Take one datagram that arrived at `now_ns`: move by a tick."""
         try:
             sent = self._decoder.positions(data)
@@ -309,7 +309,7 @@ class PlatformListener(DatagramListener):
                 if len(self._sent) > KEPT:
                     del self._sent[: KEPT // 2], self._made[: KEPT // 2]
                     self._forgotten = True
-        super().take(data, now_ns)
+        super().take(data, now_ns, sender)
 
     def last(self, name: str) -> dict[str, Any]:
         """Return the newest packet's actuators, and the pose at which the drives hold the frame."""

@@ -1,17 +1,24 @@
 """``decode custom``, ``listen custom`` and ``demo --profile`` with packets that a profile or a controller describes."""
 
 import json
+import math
 import os
 import socket
+import struct
 import sys
 import time
 
 import pytest
 from click.testing import CliRunner
 from helpers import free_port
-from programs import INTERRUPT, Program
+from programs import INTERRUPT, NEUTRAL, Program
 
 from motioncue.cli import cli
+from motioncue.cli.listen import PlatformView, end_of, rows_of
+from motioncue.cli.terminal import glyphs_for, platform_rows, render
+from motioncue.drive.peers import DatagramListener
+from motioncue.engine.assembly import load_profile
+from motioncue.sources import platform
 from motioncue.wire.description import packet_presets
 
 RIG = """
@@ -123,6 +130,44 @@ def test_listening_shows_the_numbers_of_described_packets(tmp_path):
     assert stats["streams"]["motion"]["packets_received"] == 2
     assert stats["last"] == {"surge": 2.5, "tilt": -10}
     assert sum(stats["rejected"].values()) == 1
+
+
+def test_a_described_packet_is_shown_with_all_its_numbers(tmp_path):
+    packet = (
+        '{ size = 16, fields = [{ offset = 0, type = "f4", channel = "post_1" }, '
+        '{ offset = 4, type = "f4", channel = "roll", scale = 57.29577951308232 }], '
+        'counter = { offset = 8, type = "u4" }, state = { offset = 12, type = "u1", offline = 0, '
+        "engaging = 1, running = 2, holding = 3, parking = 4, fault = 5 } }"
+    )
+    module, name, _, _ = end_of(load_profile(rig(tmp_path, packet)), rig(tmp_path, packet), ("udp://:9",))
+    assert (name, [row.name for row in rows_of(module)]) == ("custom", ["post_1", "roll", "counter", "state"])
+    url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    listener = DatagramListener(module, [url])
+    listener.take(struct.pack("<ffIB3x", 0.125, -3.0, 7, 1), 0, "a:1")
+    shown = PlatformView(listener, module, "title", None)(0.0)
+    listener.close()
+    (series,) = shown.series
+    assert series.values == {"post_1": 0.125, "roll": pytest.approx(math.radians(-3)), "counter": 7, "state": 1}
+    text = "\n".join(line.plain for line in render(shown, 80, 24, glyphs_for("utf-8", colors=True)).renderables)
+    assert [row for row in ("post 1", "roll", "counter", "state", "surge", "yaw rate") if row in text] == [
+        "post 1", "roll", "counter", "state",
+    ]  # fmt: skip
+
+
+def test_two_senders_in_turn_are_said_and_one_after_another_are_not():
+    listener = DatagramListener(platform("dk"), [f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"])
+    try:
+        for sender in ("a:1", "a:1", "b:2"):  # as when an engine is started anew
+            listener.take(NEUTRAL, 0, sender)
+        assert listener.in_turn("motion") == []
+        listener.take(NEUTRAL, 0, "a:1")
+        stats = listener.stats()
+        shown = PlatformView(listener, platform("dk"), "title", None)(0.0)
+    finally:
+        listener.close()
+    assert stats["streams"]["motion"]["in_turn"] == ["a:1", "b:2"]
+    assert ("DK senders", "2 in turn: a:1, b:2") in platform_rows("DK", stats)
+    assert list(shown.messages) == ["2 programs send motion in turn: a:1, b:2; a platform would get both"]
 
 
 @pytest.mark.rt

@@ -80,6 +80,41 @@ def test_replay_plays_a_stage_through_a_profile(own):
     assert abs(ticks["cue"]["surge"]).max() > 5.0
 
 
+def test_check_and_listen_take_a_profile_wherever_they_take_a_system(own, tmp_path):
+    """As the tutorials do: a file after the profile, and the place where to listen from the profile."""
+    for name in ("dirt-rally-dk", own):
+        assert invoke("check", name, STAGE).stdout == invoke("check", STAGE, "--system", name).stdout
+    turned = invoke("check", own, STAGE, "--set", "source.options.sway=opposite")
+    assert (turned.exit_code, "the sign is turned" in turned.stdout) == (1, True)
+    assert "ccd-dk" in invoke("decode", "ccd-dk", "--hex", "04 00 01 00").stdout
+    assert "--system" in invoke("check", own, STAGE, "--system", own).stderr
+    rig, port, out = tmp_path / "rig.toml", free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_DGRAM)
+    rig.write_text(RIG.replace("PORT", str(port)).replace("9999", str(out)), encoding="utf-8")
+    heard = invoke("listen", str(rig), "--duration", "0.1", "--json")
+    assert f"--at udp://127.0.0.1:{port} for its simulator, --at udp://127.0.0.1:{out} for its platform" in heard.stderr
+    heard = invoke("listen", str(rig), "--at", f"udp://:{out}", "--duration", "0.1", "--json")
+    assert "streams" in json.loads(heard.stdout.splitlines()[-1])
+    heard = invoke("listen", str(rig), "--at", f"udp://127.0.0.1:{port}", "--duration", "0.1", "--json")
+    assert json.loads(heard.stdout.splitlines()[-1])["frames_received"] == 0
+    rig.write_text(
+        RIG.replace("PORT", str(port)).partition("[output.packet]")[0].replace("custom", "dk"), encoding="utf-8"
+    )
+    heard = invoke("listen", str(rig), "--duration", "0.1", "--json")
+    assert json.loads(heard.stdout.splitlines()[-1])["frames_received"] == 0
+
+
+RIG = """
+cueing = { algorithm = "direct" }
+source = { system = "beamng", endpoint = "udp://127.0.0.1:PORT" }
+[output]
+system = "custom"
+motion = "udp://127.0.0.1:9999"
+[output.packet]
+size = 8
+fields = [{ offset = 0, type = "f4", channel = "surge" }]
+"""
+
+
 @pytest.mark.search
 @pytest.mark.rt
 def test_listen_hears_what_simulate_says(own, tmp_path):

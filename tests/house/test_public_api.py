@@ -1,5 +1,6 @@
 """What the package exports: every promised name is there, typed, and nothing else is promised."""
 
+import doctest
 import importlib
 import importlib.metadata
 import inspect
@@ -7,6 +8,9 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 import motioncue
 
@@ -30,6 +34,17 @@ def test_contract_names_are_exported():
     assert next(iter(inspect.signature(motioncue.Engine).parameters)) == "profile"
     assert next(iter(inspect.signature(motioncue.load_profile).parameters)) == "name_or_path"
     assert {"stats", "__enter__", "__exit__"} <= set(dir(motioncue.Engine))
+
+
+@pytest.mark.parametrize("name", sorted(set(motioncue.__all__) - {"__version__"}))
+def test_every_public_name_has_an_example_and_it_says_what_comes_out(name):
+    page = (Path(__file__).parents[2] / "docs/api.md").read_text(encoding="utf-8")
+    tests = doctest.DocTestFinder().find(getattr(motioncue, name), name, globs={"motioncue": motioncue, "np": np})
+    examples = [each for each in tests if each.examples and each.name.partition(".")[0] == name]
+    assert examples or f"motioncue.{name}" in page
+    for each in examples:
+        said = []
+        assert doctest.DocTestRunner().run(each, out=said.append).failed == 0, "".join(said)
 
 
 BARE = """

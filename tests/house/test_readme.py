@@ -2,10 +2,14 @@
 
 import re
 import shutil
+import socket
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from helpers import free_port
+from programs import Program
 
 import motioncue
 from motioncue.cli import COMMANDS
@@ -109,6 +113,82 @@ def test_every_public_name_has_its_place_on_the_page_of_python():
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     names = set(motioncue.__all__) - {"__version__"}
     assert {name for name in names if not re.search(rf"(::|`) ?{name}\b", page)} == set()
+
+
+TUTORIAL_FILES = {"rig.toml": "docs/tutorials/own-platform.md", "rally.toml": "docs/simulators.md"}
+"""The profiles that the tutorials work on: the first one in a document."""
+
+BRIEFLY = {"tune": ("--evaluations", "8")} | dict.fromkeys(("run", "listen", "demo", "simulate"), ("--duration", "8"))
+"""How a command of a tutorial is kept short."""
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """Return how to start the tutorials' commands where their files and both simulators are, at ports of our own."""
+    ports = {port: str(free_port(socket.SOCK_DGRAM)) for port in ("4567", "4568", "9999", "20777", "4445")}
+    ours = re.compile(r"(?<=:)(?:" + "|".join(ports) + r")\b")
+
+    def moved(text):
+        return ours.sub(lambda found: ports[found[0]], text)
+
+    for name, document in TUTORIAL_FILES.items():
+        page = BLOCK.findall((ROOT / document).read_text(encoding="utf-8"))
+        text = next(text for _, language, text in page if language == "toml")
+        (tmp_path / name).write_text(moved(text), encoding="utf-8")
+    stage = (ROOT / "tests/data/packets/described/dirt_rally_2.bin").read_bytes()
+    dpkt = pytest.importorskip("dpkt")
+    with (tmp_path / "drive.pcap").open("wb") as file:
+        writer = dpkt.pcap.Writer(file, linktype=dpkt.pcap.DLT_RAW)
+        for number, at in enumerate(range(0, len(stage), 264)):
+            datagram = dpkt.udp.UDP(sport=5000, dport=int(ports["20777"]), data=stage[at : at + 264])
+            datagram.ulen = len(datagram)
+            packet = dpkt.ip.IP(src=b"\x7f\0\0\1", dst=b"\x7f\0\0\1", p=dpkt.ip.IP_PROTO_UDP, data=datagram)
+            packet.len = len(packet)
+            writer.writepkt(bytes(packet), ts=number / 20)
+    with ExitStack() as held:
+
+        def start(line):
+            return held.enter_context(Program(*moved(line).split()[1:], cwd=tmp_path))
+
+        start("motioncue simulate beamng --to udp://127.0.0.1:4567 --to udp://127.0.0.1:4568 --duration 300")
+        start("motioncue simulate rally.toml --to udp://127.0.0.1:20777 --duration 300")
+        yield start
+
+
+@pytest.mark.tools
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["own-platform", "own-simulator", "record", "tune"])
+def test_every_command_of_a_tutorial_runs_on_its_own_files(name, desk):
+    text = (ROOT / f"docs/tutorials/{name}.md").read_text(encoding="utf-8")
+    lines = [line for _, language, block in BLOCK.findall(text) if language == "sh" for line in block.splitlines()]
+    beside = []
+    for line in lines:
+        call, _, remark = (part.strip() for part in line.partition(" #"))
+        command = call.split()[1]
+        call = re.sub(r"--duration \d+", "--duration 2", call)
+        if not call.startswith("motioncue "):
+            assert call.startswith("tcpdump "), call
+        elif "terminal" in remark:  # beside those that follow
+            beside.append(desk(f"{call} --duration 8 --json"))
+        else:
+            seen_by_all(beside)
+            program = desk(" ".join((call, *(() if "--duration" in call else BRIEFLY.get(command, ())))))
+            out, err = program.finish(300)
+            wrong = command == "check" and call.endswith(".pcap")  # the example has a mistake, which the tutorial tells
+            assert program.process.returncode == wrong, (call, out, err)
+            assert ("the sign is turned" in out) == wrong, (call, out)
+            assert not re.search("error|Traceback", err)
+
+
+def seen_by_all(beside):
+    """Wait for programs that run side by side, and see that the first was sent what the last made the second send."""
+    if beside:
+        listen, run, simulate = (program.end() for program in beside)
+        assert listen["packets_received"] > 0
+        assert set(listen["last"]) == {"post_1", "post_2", "post_3"}
+        assert run["frames_received"] > 0
+        assert simulate["frames_sent"] > 0
+    beside.clear()
 
 
 def test_cython_of_the_tutorial_is_in_the_example():

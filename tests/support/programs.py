@@ -79,11 +79,15 @@ class Program:
         else:
             self.process.send_signal(number)
 
+    def finish(self, timeout_s=60):
+        """Wait for the end; return what it wrote to stdout and to stderr."""
+        out, _ = self.process.communicate(timeout=timeout_s)
+        self._hears.join(30)
+        return out, "".join(self._said)
+
     def end(self):
         """Wait for the end; return the object on the last line."""
-        out, _ = self.process.communicate(timeout=60)
-        self._hears.join(30)
-        err = "".join(self._said)
+        out, err = self.finish()
         assert self.process.returncode == 0, (self.process.returncode, err)
         assert "Traceback" not in err
         assert "\x1b" not in out  # no live view without a terminal

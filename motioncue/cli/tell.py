@@ -1,0 +1,247 @@
+"""``motioncue tell``: operates and retunes a run from another terminal; and the end at which a run hears it."""
+
+import logging
+import os
+import socket
+import stat
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any
+
+import click
+import msgspec
+
+from motioncue.cli.common import json_option, print_json
+from motioncue.cli.operator_input import WORDS, Interrupts
+from motioncue.engine.engine import Engine
+from motioncue.errors import ConfigError, MotioncueError, not_among
+
+log = logging.getLogger("motioncue")
+
+LARGEST = 8192  # bytes of a request or an answer
+PATIENCE_S = 1.0  # for the whole of a request
+ANSWER_S = 30.0  # for an answer, because settings are designed before
+PAUSE_S = 0.02  # between two requests
+LOOK_S = 0.2  # from one look whether the run has ended to the next
+
+Change = Annotated[str, msgspec.Meta(max_length=200, pattern="=")]
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """What a run is told."""
+
+    operations: Annotated[list[str], msgspec.Meta(max_length=len(WORDS))] = []
+    """Of `WORDS`, in this order."""
+    changes: Annotated[list[Change], msgspec.Meta(max_length=40)] = []
+    """Settings as KEY=VALUE, changed together or not at all."""
+    sure: bool = False
+    """Whether a change that could be a slip of the hand is meant."""
+
+
+class Answer(msgspec.Struct):
+    """What a run answers."""
+
+    name: str
+    path: str
+    state: str
+    refused: str = ""
+    """Why no setting was changed."""
+    doubts: list[str] = []
+    """What would have to be confirmed first; then no setting was changed."""
+
+
+def folder() -> Path:
+    """Return the folder of this user's runs; raise OSError if it is another one's, or open to others."""
+    user = os.getuid() if sys.platform != "win32" else 0
+    path = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/motioncue-{user}") / "motioncue"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    for each in (path.parent, path):
+        found = each.lstat()
+        if (
+            not stat.S_ISDIR(found.st_mode)
+            or found.st_uid != user
+            or found.st_mode & (0o077 if each == path else 0o022)
+        ):
+            raise PermissionError(f"{each} is not this user's alone")
+    return path
+
+
+class Hearing:
+    """Hears what a run is told by programs of the same user, while entered; without such sockets it hears nothing.
+
+    Operations go the way of keys and signals, settings through `Engine.retune`.  One request at a time, each short:
+    nothing here can delay a packet, a key or the end.
+    """
+
+    def __init__(self, engine: Engine, interrupts: Interrupts) -> None:
+        self._engine, self._interrupts = engine, interrupts
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "Hearing":
+        """Begin to hear."""
+        if not hasattr(socket, "AF_UNIX"):
+            return self
+        try:
+            self._path = folder() / f"{os.getpid()}.sock"
+            self._path.unlink(missing_ok=True)
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket.bind(str(self._path))
+            self._socket.listen(4)
+            self._socket.settimeout(LOOK_S)
+        except OSError as error:
+            log.info("`motioncue tell` cannot reach this run: %s", error)
+            return self
+        self._thread = threading.Thread(target=self._run, name="motioncue hearing", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Hear nothing any more."""
+        self._over.set()
+        if self._thread is not None:
+            with suppress(OSError):
+                self._path.unlink()
+            self._thread.join(PATIENCE_S + LOOK_S)
+            self._socket.close()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            with suppress(OSError):  # nobody, or one that has gone
+                connection, _ = self._socket.accept()
+                with connection:
+                    if _same_user(connection):
+                        connection.sendall(msgspec.json.encode(self._told(received(connection, PATIENCE_S))) + b"\n")
+                self._over.wait(PAUSE_S)
+
+    def _told(self, message: bytes) -> Answer:
+        """Do what a message asks for, operations first; return the answer."""
+        from motioncue.view.model import path_of
+
+        profile, refused, doubtful = self._engine.profile, "", list[str]()
+        try:
+            request = msgspec.json.decode(message, type=Request)
+            for word in request.operations:
+                if word not in WORDS:
+                    raise ConfigError(not_among(word, WORDS))
+                self._interrupts.requests.append(word)
+            if request.changes:
+                doubtful = self._changed(request)
+        except msgspec.MsgspecError as error:
+            refused = f"no request: {error}"
+        except MotioncueError as error:
+            refused = str(error)
+        return Answer(profile.name, path_of(profile), self._engine.stats()["state"].lower(), refused, doubtful)
+
+    def _changed(self, request: Request) -> list[str]:
+        """Change settings, or return what of it is doubtful."""
+        from motioncue.engine.pipeline import changed
+        from motioncue.view.editor import doubts
+
+        before = self._engine.requested
+        found = [] if request.sure else doubts(before, changed(before, request.changes))
+        if not found:
+            self._engine.retune(request.changes)
+        return found
+
+
+def _same_user(connection: socket.socket) -> bool:
+    """Say whether the other end is a program of this user; elsewhere than on Linux the folder keeps others out."""
+    if sys.platform != "linux":
+        return True
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return bool(user == os.getuid())
+
+
+def received(connection: socket.socket, patience_s: float) -> bytes:
+    """Return the line that comes; raise OSError if none does in time, or if it is too long."""
+    data, until = b"", time.monotonic() + patience_s
+    while not data.endswith(b"\n"):
+        connection.settimeout(max(0.001, until - time.monotonic()))
+        piece = connection.recv(LARGEST)
+        data += piece
+        if not piece or len(data) > LARGEST or time.monotonic() > until:
+            raise OSError("no line in time")
+    return data
+
+
+def runs(request: Request, among: list[Path]) -> Iterator[tuple[Path, Answer]]:
+    """Tell runs something; yield the answers of those that live, and remove what others have left."""
+    for path in among:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            try:
+                connection.settimeout(PATIENCE_S)
+                connection.connect(str(path))
+            except ConnectionRefusedError:  # of a run that was killed
+                path.unlink(missing_ok=True)
+                continue
+            except OSError:
+                continue
+            try:
+                connection.sendall(msgspec.json.encode(request) + b"\n")
+                yield path, msgspec.json.decode(received(connection, ANSWER_S), type=Answer)
+            except (OSError, msgspec.MsgspecError) as error:
+                raise ConfigError(f"run {path.stem}: gave no answer ({error})") from error
+
+
+@click.command()
+@click.argument("words", metavar="[WHAT]...", nargs=-1)
+@click.option("--run", "which", metavar="NAME|NUMBER", help="Which one, by profile or process, if several run.")
+@click.option("--sure", is_flag=True, help="Also what could be a slip: another sign, twice the value, bounds off.")
+@json_option
+def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool) -> None:
+    """Operate and retune a running `motioncue run` or `demo` of the same user.
+
+    WHAT is engage, hold, park, keep (write --record-last), quit (park and end), or KEY=VALUE, a setting of its profile;
+    several settings come into force together.  Without WHAT, what runs is listed; park without --run parks all.
+
+    \b
+    Example:  motioncue tell park
+              motioncue tell cueing.surge.gain=0.4
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        raise ConfigError("tell: this system has no such sockets; --watch, --view and events do it here")
+    operations = [word for word in words if "=" not in word]
+    for word in operations:
+        if word not in WORDS:
+            raise ConfigError(f"tell: {not_among(word, [*WORDS, 'KEY=VALUE'])}")
+    try:
+        known = sorted(folder().glob("*.sock"))
+    except OSError as error:
+        raise ConfigError(f"tell: {error}") from error
+    found = list(runs(Request(), known))
+    chosen = [(path, each) for path, each in found if which in (None, path.stem, each.name)]
+    listed = ", ".join(f"{path.stem} ({each.path})" for path, each in found) or "none"
+    everyone = set(words) == {"park"} and which is None and chosen  # whoever is in doubt parks
+    if words and len(chosen) != 1 and not everyone:
+        raise ConfigError(f"tell: {'several run' if chosen else 'no such run'}; running: {listed}")
+    changes = [word for word in words if "=" in word]
+    if words:
+        chosen = list(runs(Request(operations, changes, sure), [path for path, _ in chosen]))
+    answers = [{"process": int(path.stem), **msgspec.to_builtins(each)} for path, each in chosen]
+    if not as_json:
+        _print(answers, words)
+    else:
+        print_json({"runs": answers})
+    for answer in answers:
+        if answer["refused"]:
+            raise ConfigError(answer["refused"])
+        if answer["doubts"]:
+            raise ConfigError(f"{'; '.join(answer['doubts'])}: --sure if that is meant; nothing is changed")
+
+
+def _print(answers: list[dict[str, Any]], words: tuple[str, ...]) -> None:
+    for each in answers:
+        said = "" if each["refused"] or each["doubts"] else "".join(f"; told: {word}" for word in words)
+        click.echo(f"{each['process']}  {each['path']}  {each['state']}{said}")
+    if not answers:
+        click.echo("nothing runs")

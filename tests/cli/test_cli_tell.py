@@ -1,0 +1,173 @@
+"""``motioncue tell``: what another terminal of the same user may ask of a run."""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+import pytest
+from click.testing import CliRunner
+from helpers import eventually
+from programs import Program
+
+from motioncue.cli import cli
+from motioncue.cli.operator_input import Interrupts
+from motioncue.cli.tell import LARGEST, Hearing, folder
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.changes import changed
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such sockets in Python")
+
+
+class Running:
+    """An engine that only notes what it is asked to change."""
+
+    def __init__(self):
+        self.profile = self.requested = load_profile("ccd-dk-classical")
+
+    def retune(self, change):
+        self.requested = self.profile = changed(self.profile, change)
+
+    def stats(self):
+        return {"state": "RUNNING"}
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """Use a folder of our own for runs."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def run(mine):
+    """Return a run that hears, and what it was asked."""
+    engine, interrupts = Running(), Interrupts()
+    with Hearing(engine, interrupts):
+        yield engine, interrupts
+
+
+def tell(*words):
+    result = CliRunner().invoke(cli, ["tell", *words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def gain(engine):
+    return engine.profile.cueing.surge.gain
+
+
+def test_operations_go_the_way_of_keys_and_signals(run):
+    engine, interrupts = run
+    assert "ccd-dk-classical" in tell().stdout
+    for words in (["park"], ["hold", "engage"], ["keep"]):
+        assert tell(*words).exit_code == 0
+        assert interrupts.asked() == words
+    assert tell("quit").exit_code == 0
+    assert interrupts.asked() == ["quit"]
+    assert interrupts.count == 1
+    assert engine.profile == load_profile("ccd-dk-classical")
+
+
+def test_settings_change_together_or_not_at_all(run):
+    engine, _ = run
+    before = gain(engine)
+    answer = json.loads(tell(f"cueing.surge.gain={0.8 * before}", "limits.surge.value_m_s2=24", "--json").stdout)
+    assert answer["runs"][0]["process"] == os.getpid()
+    assert gain(engine) == pytest.approx(0.8 * before)
+    assert engine.profile.limits.surge.value_m_s2 == 24
+    result = tell(f"cueing.surge.gain={0.7 * before}", "cueing.surge.gian=1")
+    assert (result.exit_code, "cueing.surge.gian" in result.stderr) == (2, True)
+    assert gain(engine) == pytest.approx(0.8 * before)
+
+
+def test_what_could_be_a_slip_needs_a_word_more(run):
+    engine, _ = run
+    before = gain(engine)
+    for slip in (-before, 3 * before):
+        result = tell(f"cueing.surge.gain={slip}")
+        assert (result.exit_code, "--sure" in result.stderr, gain(engine)) == (2, True, before)
+    assert tell(f"cueing.surge.gain={-before}", "--sure").exit_code == 0
+    assert gain(engine) == -before
+
+
+def test_parking_does_not_wait_for_settings_that_are_refused(run):
+    _, interrupts = run
+    assert tell("park", "no.key=1").exit_code == 2
+    assert interrupts.asked() == ["park"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\n",
+        b"{}" * LARGEST,
+        b'{"operations": ["explode"]}\n',
+        b'{"operations": ["park"], "more": 1}\n',
+        b'{"changes": ["no equals sign"]}\n',
+        b'{"changes": ["%s=1"]}\n' % (b"k" * 300),
+        b"\xff\xfe\n",
+        b'{"operations": ["park"',
+    ],
+)
+def test_what_is_no_request_does_nothing(run, mine, message):
+    engine, interrupts = run
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(folder() / f"{os.getpid()}.sock"))
+        client.sendall(message)
+        client.shutdown(socket.SHUT_WR)
+        client.settimeout(10)
+        try:
+            answer = client.recv(LARGEST)
+        except ConnectionResetError:
+            answer = b""
+    assert not answer or json.loads(answer)["refused"]
+    assert interrupts.asked() == []
+    assert tell("hold").exit_code == 0  # the next one is heard
+    assert interrupts.asked() == ["hold"]
+    assert engine.profile == load_profile("ccd-dk-classical")
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(mine):
+    folder().chmod(0o777)
+    with Hearing(Running(), Interrupts()):
+        assert list(mine.glob("motioncue/*")) == []
+    result = tell("park")
+    assert (result.exit_code, "not this user's alone" in result.stderr) == (2, True)
+    folder_of_another = mine / "motioncue"
+    folder_of_another.rmdir()
+    folder_of_another.symlink_to(mine)
+    assert "not this user's alone" in tell("park").stderr
+
+
+def test_nothing_runs_and_what_a_killed_run_left_goes(mine):
+    assert tell().stdout == "nothing runs\n"
+    left = folder() / "1.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(left))
+    result = tell("engage")
+    assert (result.exit_code, "running: none" in result.stderr) == (2, True)
+    assert not left.exists()
+    assert "'prk'" in tell("prk").stderr
+
+
+@pytest.mark.rt
+def test_two_terminals(mine):
+    with Program("demo", "--duration", "60", "--json") as demo, Program("demo", "--duration", "60", "--json") as other:
+
+        def both():
+            return len(json.loads(tell("--json").stdout)["runs"]) == 2
+
+        eventually(both)
+        result = tell("hold")
+        assert (result.exit_code, "several run" in result.stderr) == (2, True)
+        number = str(demo.process.pid)
+        assert tell("limits.surge.value_m_s2=24", "--run", number).exit_code == 0
+        assert tell("park").exit_code == 0
+        assert tell("quit", "--run", number).exit_code == 0
+        stats = demo.end()
+        other.signal(signal.SIGINT)
+        other.end()
+    assert stats["duration_s"] < 60
+    assert stats["state"] == "OFFLINE"

@@ -3,6 +3,7 @@
 The packet is sent to ``output.motion`` at every tick, like a built-in one.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,18 +13,24 @@ import numpy as np
 
 from motioncue.core.channels import ACTUATION, ACTUATORS
 from motioncue.errors import ConfigError, not_among
+from motioncue.output.reply import CLAIMS, Claimed, Expected, Replies
 from motioncue.safety.supervisor import State
-from motioncue.wire.checksum import CHECKSUMS, CheckedBytes, CheckedText, Seal, SealedNumber, SealedState
+from motioncue.wire.checksum import CHECKSUMS, CheckedBytes, CheckedText, Seal, SealedLife, SealedNumber, SealedState
 from motioncue.wire.codec import DecimalSpec, Number, Table, longest
 from motioncue.wire.description import (
     Actuated,
     Checksum,
     Clock,
     Counter,
+    Layout,
+    LifeBit,
     OtherPacket,
     PacketField,
     PacketLayout,
     PacketTable,
+    ReplyField,
+    ReplyTable,
+    ReplyValue,
     StateWord,
     Value,
 )
@@ -89,17 +96,21 @@ def _encoding(table: PacketLayout, actuators: Mapping[str, Actuated]) -> Encodin
     return _binary(table, actuators) if table.text is None else _text(table, table.text, actuators)
 
 
-def layout_of(table: PacketLayout) -> Packet:
+def layout_of(table: PacketLayout | ReplyTable) -> Packet:
     """Return the layout of a binary packet, with a field for each of its parts."""
     assert table.size is not None
+    fields: tuple[PacketField | ReplyField, ...] = table.fields
     parts = [
         Field(f"fields[{index}]", field.offset, np.dtype(_order(table, field) + field.type).str)
-        for index, field in enumerate(table.fields)
+        for index, field in enumerate(fields)
     ]
+    if isinstance(table, ReplyTable):  # several of its fields may read the same number
+        parts = list({(part.offset, part.format): part for part in parts}.values())
     for index, constant in enumerate(table.constants):
         data = _bytes(constant.bytes, f"output.packet.constants[{index}].bytes")
         parts.append(Field(f"constants[{index}]", constant.offset, f"V{len(data)}"))
-    for name, number in (("counter", table.counter), ("clock", table.clock), ("state", table.state)):
+    for name in ("counter", "clock", "state"):
+        number = getattr(table, name, None)
         if number is not None:
             parts.append(Field(name, number.offset, np.dtype(_order(table, number) + number.type).str))
     if table.checksum is not None:
@@ -160,14 +171,18 @@ def _binary(table: PacketLayout, actuators: Mapping[str, Actuated]) -> Encoding:
         data = bytes.fromhex(constant.bytes)
         template[start : start + len(data)] = data
     seal = Seal(
-        _sealed(table, table.counter), checksum_of(table), _sealed(table, table.clock), _state(table, table.state)
+        _sealed(table, table.counter),
+        checksum_of(table),
+        _sealed(table, table.clock),
+        _state(table, table.state),
+        _life(table.life, packet),
     )
     return Encoding(Table(packet.size, numbers), bytes(template), seal, _reads(numbers))
 
 
 def _text(table: PacketLayout, text: str, actuators: Mapping[str, Actuated]) -> Encoding:
     """Return how a text packet is encoded."""
-    for key in ("fields", "constants", "counter", "clock", "state"):
+    for key in ("fields", "constants", "counter", "clock", "state", "life"):
         if getattr(table, key):
             raise ConfigError(f"output.packet.{key}: allowed in a binary packet, this one is a text")
     literal, inserted = pieces_of(text)
@@ -208,7 +223,83 @@ def _text(table: PacketLayout, text: str, actuators: Mapping[str, Actuated]) -> 
     return Encoding(Table(len(literal), numbers, True), literal, seal, _reads(numbers))
 
 
-def checked_text(table: PacketLayout, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
+def replies_of(table: PacketTable, actuators: Mapping[str, Actuated], *, stream: bool) -> Replies | None:
+    """Return what reads a controller's replies, from a line (`stream`) or datagrams; None if it gives none."""
+    expected = []
+    for index, reply in enumerate(table.reply):
+        try:
+            expected.append(_expected(reply, actuators, stream))
+        except ConfigError as error:
+            raise ConfigError(str(error).replace("output.packet", f"output.packet.reply[{index}]")) from error
+    said = {claim.number for each in expected for claim in each.claims if not claim.says}
+    if said and (missing := [name for number, name in enumerate(actuators) if number not in said]):
+        raise ConfigError(f"output.packet.reply: found no {', '.join(missing)}, allowed are all actuators or none")
+    return Replies(expected, len(actuators) if said else 0) if expected else None
+
+
+def _expected(table: ReplyTable, actuators: Mapping[str, Actuated], stream: bool) -> Expected:
+    """Return how a reply is found, and what its numbers say."""
+    if (table.size is None) == (table.text is None):
+        raise ConfigError("output.packet: allowed is one of size (of a binary reply) and text")
+    if table.text is not None:
+        literal, inserted = pieces_of(table.text)
+        literal, checked = checked_text(table, literal, inserted)
+        inserted = [each for each in inserted if not each.hexadecimal]
+        ends = bool(inserted) and inserted[-1].at == len(literal)
+        if not literal or ends or any(a.at == b.at for a, b in itertools.pairwise(inserted)):
+            raise ConfigError(
+                f"output.packet.text: found {table.text!r}, "
+                "allowed is something behind each number, which shows its end"
+            )
+        found = [(table.values.get(each.name) or ReplyValue(channel=each.name), each.at) for each in inserted]
+        claims = [_claimed(value, actuators, "output.packet.text")._replace(at=at) for value, at in found]
+        seal = None if checked is None else Seal(None, checked)
+        return Expected(None, len(literal), literal, [], seal, claims, stream and seal is None, table.lost_s)
+    packet, checksum = layout_of(table), checksum_of(table)
+    if stream and not table.constants and checksum is None:
+        raise ConfigError("output.packet: found neither constants nor a checksum, allowed over a line is one of them")
+    claims = [_claimed(each, actuators, f"output.packet.fields[{n}]") for n, each in enumerate(table.fields)]
+    numbers = [
+        Number(field.offset, np.dtype(_order(table, field) + field.type), place)
+        for place, field in enumerate(table.fields)
+    ]
+    marks = [(each.offset, bytes.fromhex(each.bytes)) for each in table.constants]
+    seal = None if checksum is None else Seal(None, checksum)
+    rows = Table(packet.size, numbers)
+    return Expected(rows, packet.size, b"", marks, seal, claims, stream and seal is None, table.lost_s)
+
+
+BEYOND = 0.25  # share of an actuator's range beyond its ends in which a reported position is believed
+
+
+def _claimed(value: ReplyValue, actuators: Mapping[str, Actuated], key: str) -> Claimed:
+    """Return what a number of a reply says."""
+    if value.channel in CLAIMS:
+        mask = 0xFFFFFFFF if value.mask is None else value.mask
+        return Claimed(value.channel, mask=mask, among=value.among or ())
+    if value.mask is not None or value.among is not None:
+        raise ConfigError(f"{key}: found mask or among, allowed for {', '.join(CLAIMS)}")
+    if not value.scale:
+        raise ConfigError(f"{key}.scale: found 0, allowed is any other number")
+    if value.channel == "temperature":
+        return Claimed(value.channel, scale=1.0 / value.scale, bias=-value.bias / value.scale)
+    names = list(actuators)
+    known = {**{name: n for n, name in enumerate(names)}, **{NUMBERED[n]: n for n in range(len(names))}}
+    if value.channel in NUMBERED and value.channel not in known:
+        return Claimed("nothing")  # an actuator that the platform does not have
+    if value.channel not in known:
+        raise ConfigError(f"{key}.channel: {not_among(value.channel, (*CLAIMS, 'temperature', *names))}")
+    actuator = actuators[names[known[value.channel]]]
+    term, constant = _measured(value.channel, value, actuators, f"{key}.channel", f"{key}.measure")
+    assert term is not None
+    # The reply's number is scale (factor position + constant) + bias.
+    scale = 1.0 / (value.scale * term.factor)
+    bias = -(value.bias / value.scale + constant) / term.factor
+    room = BEYOND * (actuator.high - actuator.low)
+    return Claimed("", known[value.channel], scale=scale, bias=bias, low=actuator.low - room, high=actuator.high + room)
+
+
+def checked_text(table: Layout, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
     """Return a text's bytes without numbers, with room for its checksum, and the checksum for the seal."""
     c, places = table.checksum, [each for each in inserted if each.hexadecimal]
     if c is None or not places:
@@ -273,13 +364,14 @@ def _terms(
 
 
 def _measured(
-    name: str, value: Value, actuators: Mapping[str, Actuated], channel_key: str, measure_key: str
+    name: str, value: Value | ReplyValue, actuators: Mapping[str, Actuated], channel_key: str, measure_key: str
 ) -> tuple[Term | None, float]:
     """Return a channel's term for the value's measure, and the constant that is added to it."""
     actuator = actuators.get(name)
     if actuator is None and name in NUMBERED and actuators:
         number = NUMBERED.index(name)
         if number >= len(actuators):
+            assert isinstance(value, Value)
             return None, value.absent
         actuator = list(actuators.values())[number]
     if actuator is None:
@@ -344,7 +436,7 @@ def _reads(numbers: list[Number]) -> frozenset[str]:
     return frozenset(names[number.place] for number in numbers)
 
 
-def _order(table: PacketLayout, part: PacketField | Counter | Checksum) -> str:
+def _order(table: Layout, part: PacketField | ReplyField | Counter | Checksum) -> str:
     """Return NumPy's sign of the byte order of a part."""
     return "<" if (part.byte_order or table.byte_order) == "little" else ">"
 
@@ -370,7 +462,22 @@ def _state(table: PacketLayout, state: StateWord | None) -> SealedState | None:
     return SealedState(state.offset, size, _order(table, state) == ">", tuple(words.values()))
 
 
-def checksum_of(table: PacketLayout) -> CheckedBytes | None:
+def _life(life: LifeBit | None, packet: Packet) -> SealedLife | None:
+    """Return the life bit for the seal; refuse one in bytes that are written otherwise."""
+    if life is None:
+        return None
+    over = [
+        name
+        for name, part in packet.fields.items()
+        if not name.startswith("constants") and 0 <= life.offset - part.offset < part.dtype.itemsize
+    ]
+    if over or life.offset >= packet.size:
+        found = f"that of {over[0]}" if over else f"{life.offset} in {packet.size} bytes"
+        raise ConfigError(f"output.packet.life.offset: found {found}, allowed is a byte with nothing but constants")
+    return SealedLife(life.offset, life.bit, round(1e9 * life.every_s))
+
+
+def checksum_of(table: Layout) -> CheckedBytes | None:
     """Return a packet's checksum for the seal; None if it has none."""
     c = table.checksum
     if c is None:

@@ -32,6 +32,7 @@ typedef struct {
 #ifdef _WIN32
     OVERLAPPED pending;
     int writing;
+    HANDLE came; /* event of a read; made by the first one */
 #endif
 } mc_line;
 
@@ -112,6 +113,23 @@ static inline int mc_line_send(mc_line *l, const uint8_t *packet, int size) {
 }
 #endif
 
+/* Read what has come, without waiting; return how many bytes, 0 also if the line is gone. */
+static inline int mc_line_read(mc_line *l, uint8_t *data, int room) {
+    if (mc_load(&l->gone)) return 0;
+#ifdef _WIN32
+    OVERLAPPED o;
+    DWORD n = 0;
+    memset(&o, 0, sizeof o);
+    if (!l->came && !(l->came = CreateEventW(NULL, TRUE, FALSE, NULL))) return 0;
+    o.hEvent = l->came; /* a read and a write are under way at the same handle */
+    if (!ReadFile((HANDLE)(intptr_t)l->handle, data, (DWORD)room, NULL, &o) && GetLastError() != ERROR_IO_PENDING) return 0;
+    return GetOverlappedResult((HANDLE)(intptr_t)l->handle, &o, &n, TRUE) ? (int)n : 0; /* at once: see the timeouts */
+#else
+    ssize_t n = read((int)l->handle, data, (size_t)room);
+    return n > 0 ? (int)n : 0;
+#endif
+}
+
 /* Use the line that was opened again, if it was lost; return whether it can be sent to. */
 static inline int mc_line_take(mc_line *l) {
     int64_t next;
@@ -165,6 +183,7 @@ static void mc_line_shut(mc_line *l, int64_t handle) {
     HANDLE h = (HANDLE)(intptr_t)handle;
     DWORD written;
     if (handle == MC_NO_LINE) return;
+    if (l->came && handle == l->handle) CloseHandle(l->came), l->came = NULL;
     if (l->writing && handle == l->handle && CancelIoEx(h, &l->pending)) GetOverlappedResult(h, &l->pending, &written, TRUE);
     CloseHandle(h);
 }

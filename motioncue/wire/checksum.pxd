@@ -1,4 +1,4 @@
-"""The seal of a packet, written last: a counter, a clock, the supervisor's state and a checksum."""
+"""The seal of a packet, written last: a counter, a clock, the supervisor's state, a life bit and a checksum."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
@@ -29,6 +29,10 @@ ctypedef struct SealState:
     int state_size          # [bytes]; 0: no state
     bint state_big
     uint32_t words[WORDS]   # what is sent for each state
+    int life_at             # [bytes]
+    uint8_t life            # the bit that changes again and again; 0: none
+    int64_t life_every      # [ns]; 0: with every packet
+    int64_t lives           # packets so far
     Checksum kind
     int first               # start and end of the bytes that the checksum covers
     int end                 # of a text: counted back from the checksum
@@ -77,7 +81,8 @@ cdef inline uint32_t checksum(const SealState* s, const uint8_t* packet, int end
 
 
 cdef inline void seal(SealState* s, uint8_t* packet, int64_t now, int state) noexcept nogil:
-    """Write the count, the time since the first packet and the supervisor's state, then the checksum."""
+    """Write the count, the time since the first packet, the supervisor's state and the life bit, then the checksum."""
+    cdef int64_t alive
     if not s.running:
         s.running = True
         s.began = now
@@ -90,6 +95,10 @@ cdef inline void seal(SealState* s, uint8_t* packet, int64_t now, int state) noe
         )
     if s.state_size:
         put_unsigned(packet + s.state_at, s.words[state], s.state_size, s.state_big)
+    if s.life:
+        alive = (now - s.began) // s.life_every if s.life_every else s.lives
+        packet[s.life_at] = packet[s.life_at] | s.life if alive & 1 else packet[s.life_at] & ~s.life
+        s.lives += 1
     if s.kind != CHECKSUM_NONE:
         put_unsigned(packet + s.checksum_at, checksum(s, packet, s.end), s.checksum_size, s.checksum_big)
 

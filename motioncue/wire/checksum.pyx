@@ -127,6 +127,24 @@ class SealedState(NamedTuple):
     words: tuple[int, ...]
 
 
+class SealedLife(NamedTuple):
+    """A bit of a packet that changes again and again.
+
+    Attributes
+    ----------
+    offset : int
+        Offset of its byte in the packet [bytes].
+    bit : int
+        Its place in that byte, from 0.
+    every_ns : int
+        Time after which it changes [ns]; 0: with every packet.
+    """
+
+    offset: int
+    bit: int = 0
+    every_ns: int = 0
+
+
 class CheckedBytes(NamedTuple):
     """A checksum of a packet.
 
@@ -180,9 +198,9 @@ class CheckedText(NamedTuple):
 
 
 cdef class Seal:
-    """Writes a packet's counter, clock, state and checksum."""
+    """Writes a packet's counter, clock, state, life bit and checksum."""
 
-    def __init__(self, counter=None, checksum=None, clock=None, state=None):
+    def __init__(self, counter=None, checksum=None, clock=None, state=None, life=None):
         cdef SealState* s = &self.state
         memset(s, 0, sizeof(SealState))
         if counter is not None:
@@ -193,6 +211,8 @@ cdef class Seal:
             s.state_at, s.state_size, s.state_big = state.offset, state.size, state.big
             for i in range(<int>WORDS):
                 s.words[i] = state.words[i]
+        if life is not None:
+            s.life_at, s.life, s.life_every = life.offset, 1 << life.bit, life.every_ns
         if checksum is not None:
             kind = CHECKSUMS.get(checksum.kind)
             if kind is None or len(checksum.extra) > EXTRA:

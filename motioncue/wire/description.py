@@ -45,7 +45,18 @@ Kind = Literal[
 ]
 
 
-class Value(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class Measured(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A number that is a measure of something, times `scale` plus `bias`."""
+
+    measure: Literal["position", "stroke", "share"] = "position"
+    """For actuators: length, height or angle [m or rad]; the same from neutral; or the share of the range, 0 to 1."""
+    scale: Factor = 1.0
+    """Factor on the channel or sum."""
+    bias: Factor = 0.0
+    """Added after that."""
+
+
+class Value(Measured, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A number computed from a channel or a weighted sum of some: times `scale` plus `bias`, in range."""
 
     channel: str | None = None
@@ -53,12 +64,6 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     of the platform, such as leg_1, also as actuator_1."""
     sum: Annotated[dict[str, Factor], msgspec.Meta(min_length=1, max_length=16)] | None = None
     """Weights of several channels, in place of `channel`."""
-    measure: Literal["position", "stroke", "share"] = "position"
-    """For actuators: length, height or angle [m or rad]; the same from neutral; or the share of the range, 0 to 1."""
-    scale: Factor = 1.0
-    """Factor on the channel or sum."""
-    bias: Factor = 0.0
-    """Added after that."""
     absent: Factor = 0.0
     """Value of a channel that the simulator does not report, or in its measure of an actuator (actuator_1 to
     actuator_12) that the platform does not have."""
@@ -111,6 +116,17 @@ class Clock(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
 Word = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
 
 
+class LifeBit(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A bit that changes again and again, by which the controller knows that this side lives."""
+
+    offset: Offset
+    """Offset of its byte from the packet's first one [bytes]."""
+    bit: Annotated[int, msgspec.Meta(ge=0, le=7)] = 0
+    """Its place, 0 for the least significant one; the byte's other bits may be those of a constant."""
+    every_s: Annotated[float, msgspec.Meta(ge=0.0, le=10.0)] = 0.0
+    """Time after which it changes [s]; 0: with every packet."""
+
+
 class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What the platform is doing: a number for each state of the supervisor; not in a text."""
 
@@ -150,26 +166,70 @@ class Checksum(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     """If it differs from the packet's."""
 
 
-class PacketLayout(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A binary packet, in which bytes that no table describes are zero, or a text."""
+class Layout(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What a packet to a platform and a reply of one have in common."""
 
-    scale: Factor = 1.0
-    """Factor on every number before its bias: for a controller whose unit is set up, such as pulses per meter."""
     size: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
     """Size of the whole binary packet [bytes]."""
     byte_order: ByteOrder = "little"
     """Byte order of all numbers, counter and checksum included."""
-    fields: tuple[PacketField, ...] = ()
     constants: tuple[Constant, ...] = ()
+    checksum: Checksum | None = None
+
+
+class PacketLayout(Layout, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A binary packet, in which bytes that no table describes are zero, or a text."""
+
+    scale: Factor = 1.0
+    """Factor on every number before its bias: for a controller whose unit is set up, such as pulses per meter."""
+    fields: tuple[PacketField, ...] = ()
     counter: Counter | None = None
     clock: Clock | None = None
     state: StateWord | None = None
-    checksum: Checksum | None = None
+    life: LifeBit | None = None
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=512)] | None = None
     """A text packet, such as "X{surge:.2f}Y{tilt:+06.1f}\\r\\n": in braces a channel or one of `values`, then the
     format: an optional + and 0, least width, digits after the point; behind all numbers {checksum:02X}."""
     values: dict[str, Value] = {}
     """Numbers of a text packet by the name in its braces."""
+
+
+Claim = Literal["ready", "engaged", "fault", "emergency_stop", "moving"]
+
+
+class ReplyValue(Measured, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What a number of a reply says; as in a packet, the number is the measure times `scale` plus `bias`."""
+
+    channel: str
+    """ready (it would follow), engaged (it follows), fault, emergency_stop or moving; an actuator of the platform, such
+    as leg_1, also as actuator_1; or temperature [degC]."""
+    mask: Word | None = None
+    """The bits of the number that count, for what is said by yes or no."""
+    among: Annotated[tuple[Word, ...], msgspec.Meta(min_length=1, max_length=16)] | None = None
+    """The numbers, or those bits of them, that mean yes; any but 0 if not given."""
+
+
+class ReplyField(ReplyValue, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A number of a binary reply; several may read the same one."""
+
+    offset: Offset
+    """Offset from the packet's first byte [bytes]."""
+    type: Number
+    """IEEE float, signed or unsigned integer, with its size [bytes]."""
+    byte_order: ByteOrder | None = None
+    """If it differs from the packet's."""
+
+
+class ReplyTable(Layout, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A binary packet or a text that the controller sends; several tables if it sends several."""
+
+    fields: tuple[ReplyField, ...] = ()
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=256)] | None = None
+    """A text, such as "S{ready} T{temperature}\\r\\n": in braces what a number says, or the name of one of `values`."""
+    values: dict[str, ReplyValue] = {}
+    """Numbers of a text by the name in its braces."""
+    lost_s: Annotated[float, msgspec.Meta(ge=0.02, le=60)] | None = None
+    """Time without it that is a fault, once it has come [s]; never if not given."""
 
 
 class OtherPacket(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -215,6 +275,8 @@ class PacketTable(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only
     """Speed of a serial line whose endpoint does not have one."""
     others: Annotated[tuple[OtherPacket, ...], msgspec.Meta(max_length=4)] = ()
     check_in: CheckIn | None = None
+    reply: Annotated[tuple[ReplyTable, ...], msgspec.Meta(max_length=4)] = ()
+    """What the controller answers to where the packets come from; without it nothing is read."""
 
     @property
     def uses_ranges(self) -> bool:

@@ -1,0 +1,217 @@
+"""Replies of controllers: bytes of their documents, found among others, believed only as far as they can be."""
+
+import itertools
+import struct
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motioncue.errors import ConfigError
+from motioncue.output.packet import encoding, replies_of
+from motioncue.output.reply import Platform
+from motioncue.wire.description import Actuated, PacketTable, packet_presets
+
+POSTS = {f"post_{n}": Actuated(f"actuator_{n}", 0.0, -0.1, 0.1) for n in range(1, 4)}
+S = 10**9
+T = S // 20  # from one answer to the next
+UNREADY, UNENGAGED, FAULTY = Platform.UNREADY, Platform.UNENGAGED, Platform.FAULTY
+STOPPED, SILENT = Platform.STOPPED, Platform.SILENT
+
+
+def replies(preset=None, reply=None, actuators=POSTS, *, stream):
+    keys = packet_presets()[preset] if preset else {"size": 1}
+    return replies_of(
+        msgspec.convert({**keys, **({"reply": reply} if reply else {})}, PacketTable), actuators, stream=stream
+    )
+
+
+def moog(state, faults=0, inputs=0):
+    """Return the response of MCIS's header: faults, inputs, state, roll, pitch, heave, surge, yaw, lateral, a spare."""
+    return struct.pack(">3I6fI", faults, inputs, state, 0.1, 0.2, -0.2286, 0.0, 0.0, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("response", "flags"),
+    [
+        (moog(0x20), UNREADY | UNENGAGED),  # powering up
+        (moog(0x21), UNENGAGED),  # idle
+        (moog(0x22), UNENGAGED),  # standby
+        (moog(0xA3), 0),  # engaged, whatever the type of the feedback
+        (moog(0x27), UNENGAGED),  # parking
+        (moog(0x28), UNREADY | UNENGAGED | FAULTY),  # fault 1
+        (moog(0x2C), UNREADY | UNENGAGED | FAULTY),  # inhibited
+        (moog(0x23, faults=0x0400), FAULTY),  # a latched fault: the motors are too hot
+        (moog(0x23, faults=0x8000), STOPPED),
+        (moog(0x23, inputs=0x80), STOPPED),
+        (moog(0x23)[:-1], UNREADY | UNENGAGED),  # none of its responses
+    ],
+)
+def test_moog(response, flags):
+    base = replies("moog-6dof2000e", actuators={}, stream=False)
+    assert base.flags(0) == UNREADY | UNENGAGED
+    base.hear(response, S)
+    assert base.flags(S) == flags
+    assert base.said()["received"] == (len(response) == 40)
+
+
+def smc3(*positions, disabled=0):
+    """Return what its firmware answers to [rdA][rdB][rdC][rdY] at positions of 0 to 1023; the divider is 1."""
+    values = [b"[%c" % motor + bytes((at // 4, 128)) + b"]" for motor, at in zip(b"ABC", positions, strict=True)]
+    return b"".join(values) + b"[Y" + bytes((16 + disabled, 0)) + b"]"
+
+
+def test_smc3():
+    rig = replies("smc3", stream=True)
+    for n in (1, 2):  # what it says has to come twice, because it has no checksum
+        rig.hear(smc3(512, 0, 1023), n * T, True)
+    assert rig.flags(2 * T) == 0
+    # 10 bits over the stroke of 0.2 m, a quarter of them sent: within a step of 4 / 1022 of it.
+    assert rig.positions[:3] == pytest.approx([0.0, -0.1, 0.1], abs=0.2 * 4 / 1022)
+    assert all(np.isnan(rig.positions[3:]))
+    for n in (3, 4):
+        assert rig.flags(3 * T) == 0
+        rig.hear(smc3(512, 0, 1023, disabled=2), n * T, True)
+    assert rig.flags(4 * T) == STOPPED
+    assert rig.flags(4 * T + 500_000_000) == STOPPED
+    assert rig.flags(4 * T + 500_000_001) == STOPPED | SILENT
+
+
+@given(st.data())
+def test_whatever_comes_over_a_line(data):
+    """Bytes lost, changed and put in between, in any pieces: one bad reply is not believed, two good ones are."""
+    rig = replies("smc3", stream=True)
+    for n in (1, 2):
+        rig.hear(smc3(400, 500, 600), n * T, True)
+    known = rig.positions[:3]
+    bad = bytearray(smc3(400, 500, 600))
+    at = data.draw(st.integers(0, len(bad) - 1))
+    kind = data.draw(st.sampled_from(["lost", "changed", "between"]))
+    if kind == "lost":
+        del bad[at]
+    elif kind == "changed":
+        bad[at] = data.draw(st.integers(0, 255))
+    else:
+        bad[at:at] = data.draw(st.binary(max_size=30).filter(lambda more: b"[" not in more))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(bad)), max_size=4)))
+    for start, end in itertools.pairwise([0, *cuts, len(bad)]):
+        rig.hear(bytes(bad[start:end]), 3 * T, True)
+    assert rig.flags(3 * T) == 0
+    # A position may be wrong by no more than an eighth of its range.
+    assert rig.positions[:3] == pytest.approx(known, abs=0.125 * 0.2 + 1e-9)
+    rig.hear(data.draw(st.binary(max_size=1000)), 4 * T, True)
+    assert all(-0.15 <= position <= 0.15 for position in rig.positions[:3])
+    rig.hear(b"]" * 600, 5 * T, True)  # longer than any reply that may be incomplete
+    for n in (6, 7):
+        rig.hear(smc3(0, 0, 0, disabled=7), n * T, True)
+    assert rig.flags(7 * T) == STOPPED
+    assert rig.positions[:3] == pytest.approx([-0.1] * 3, abs=0.2 * 4 / 1022)
+
+
+STATUS = {
+    "text": "S{ready},{hot},{where}*{checksum:02x}\r\n",
+    "values": {
+        "ready": {"channel": "ready", "among": [2, 3]},
+        "hot": {"channel": "temperature", "scale": 10},
+        "where": {"channel": "post_2", "measure": "stroke", "scale": 1000, "bias": 5},
+    },
+    "checksum": {"kind": "xor8", "first": 1, "end": -1},
+    "lost_s": 1,
+}
+"""Positions in mm from neutral plus 5, tenths of degrees, and an exclusive or as in NMEA 0183."""
+
+ONE = dict(list(POSTS.items())[1:2])
+
+
+def status(state, hot, where):
+    inner = f"S{state},{hot},{where}"
+    check = 0
+    for byte in inner[1:].encode():
+        check ^= byte
+    return f"{inner}*{check:02X}\r\n".encode()
+
+
+def test_text():
+    rig = replies(reply=[STATUS], actuators=ONE, stream=True)
+    data = b"Drive 3: AL.14\r\n" + status(2, 415, "-20.5") + status(1, 0, 0)[:-4]
+    for n in range(len(data)):
+        rig.hear(data[n : n + 1], S, True)
+    assert rig.flags(S) == 0
+    assert rig.said() == {"received": 1, "refused": 0, "skipped": 16, "ready": True, "temperature": 41.5}
+    assert rig.positions[0] == pytest.approx(-0.0255)
+    assert rig.text() == "Drive 3: AL.14"
+    assert rig.text() == ""
+    rig.hear(status(1, 0, 0)[-4:], 2 * S, True)  # has a checksum: believed at once
+    assert rig.flags(2 * S) == UNREADY
+    wrong = status(3, 0, 0).replace(b"S3", b"S2")
+    rig.hear(wrong, 2 * S, True)
+    assert rig.flags(2 * S) == UNREADY
+    assert rig.said()["received"] == 2
+
+
+@pytest.mark.parametrize("where", ["nan", "1e9", "--3", "", "1.2.3", "99999", "200"])
+def test_numbers_that_cannot_be(where):
+    """200 mm are beyond the range of 0.2 m by more than a quarter; the ready state beside it is not believed either."""
+    rig = replies(reply=[STATUS], actuators=ONE, stream=True)
+    rig.hear(status(2, 0, where), S, True)
+    assert rig.flags(S) == UNREADY
+    rig.hear(status(2, 0, 130), S, True)
+    assert rig.flags(S) == 0
+    assert rig.positions[0] == pytest.approx(0.125)
+
+
+def test_not_finite():
+    rig = replies(
+        reply=[{"size": 4, "fields": [{"offset": 0, "type": "f4", "channel": "post_2"}]}], actuators=ONE, stream=False
+    )
+    for number in (np.nan, np.inf, -np.inf):
+        rig.hear(struct.pack("<f", number), S)
+        assert rig.flags(S) == UNREADY
+    assert rig.said() == {"received": 0, "refused": 3, "skipped": 0}
+    rig.hear(struct.pack("<f", 0.05), S)
+    assert rig.flags(S) == 0
+
+
+MARK = {"offset": 0, "bytes": "5b"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ({}, r"reply\[0\]: allowed is one of size .* and text"),
+        (
+            {"size": 2, "constants": [MARK], "fields": [{"offset": 1, "type": "u1", "channel": "redy"}]},
+            r"reply\[0\]\.fields\[0\]\.channel.*ready",
+        ),
+        ({"size": 1, "fields": [{"offset": 0, "type": "u1", "channel": "ready"}]}, "neither constants nor a checksum"),
+        ({"text": "{ready}"}, "something behind each number"),
+        ({"text": "P{post_1} \n"}, "found no post_2, post_3"),
+        (
+            {"text": "P{temperature} \n", "values": {"temperature": {"channel": "temperature", "mask": 1}}},
+            "mask or among",
+        ),
+        ({"text": "P{post_1} \n", "values": {"post_1": {"channel": "post_1", "scale": 0}}}, "scale: found 0"),
+    ],
+)
+def test_refused(reply, message):
+    with pytest.raises(ConfigError, match=message):
+        replies(reply=[reply], stream=True)
+
+
+def test_life_bit():
+    """The lowest bit of a constant byte changes with every packet, or every 100 ms; the checksum covers it."""
+    keys = {
+        "size": 4,
+        "constants": [{"offset": 1, "bytes": "a0"}],
+        "fields": [{"offset": 0, "type": "u1", "channel": "surge"}],
+    }
+    checksum = {"offset": 3, "kind": "sum8"}
+    for every_s, times, bits in ((0, (0, 1, 2), (0, 1, 0)), (0.1, (5, S // 10 + 4, S // 10 + 5), (0, 0, 1))):
+        table = {**keys, "checksum": checksum, "life": {"offset": 1, "bit": 0, "every_s": every_s}}
+        how = encoding(msgspec.convert(table, PacketTable))
+        packets = [how.seal.sealed(how.packet, time) for time in times]
+        assert packets == [bytes((0, 0xA0 + bit, 0, 0xA0 + bit)) for bit in bits]
+    with pytest.raises(ConfigError, match=r"life\.offset: found that of fields\[0\]"):
+        encoding(msgspec.convert({**keys, "life": {"offset": 0}}, PacketTable))

@@ -47,7 +47,7 @@ cdef inline double no_harder(double before, double now) noexcept nogil:
     return before / now if now > before else 1.0
 
 
-cdef inline void section_take(const SecondOrder* c, const SecondOrder* before, SecondOrderState* s) noexcept nogil:
+cdef inline void section_continue(const SecondOrder* c, const SecondOrder* before, SecondOrderState* s) noexcept nogil:
     """Shrink a state that is used to the section `before`, so that neither spring nor damper pulls harder than there.
 
     The displacement shrinks with the stiffness and the velocity at least with its root, so the largest acceleration of

@@ -30,7 +30,7 @@ ctypedef void (*look_function)(void* state, const void* coeffs, const Motion* ah
 ctypedef void (*reset_function)(void* state) noexcept nogil
 # Begin with the state of an algorithm of the same structure; then move on to coefficients of one's own, or be there at
 # once (`whole`).  Both return the coefficients for the next tick.
-ctypedef const void* (*take_function)(const Calls* own, const Calls* before) noexcept nogil
+ctypedef const void* (*continue_function)(const Calls* own, const Calls* before) noexcept nogil
 ctypedef const void* (*settle_function)(const Calls* own, bint whole) noexcept nogil
 ctypedef void (*run_function)(void* state, const void* coeffs, const void* motion, void* cue, int64_t n) noexcept nogil
 
@@ -44,8 +44,8 @@ cdef struct Calls:
     void* state
     int64_t state_bytes
     int64_t structure       # a state may continue under other coefficients with the same number; 0: only under its own
-    take_function take      # begins with a state under other settings; NULL: with a copy of it
-    settle_function settle  # called at each tick after a `take` that returned other coefficients than `coeffs`
+    continue_function continue_from     # begins with a state under other settings; NULL: with a copy of it
+    settle_function settle  # called at each tick after a `continue_from` that returned other coefficients than `coeffs`
     void* eased             # memory of the algorithm for such coefficients, or NULL
     const Turn* attitude    # newest roll, pitch and yaw with sine and cosine, kept in the state; NULL if it has none
 
@@ -118,7 +118,7 @@ ctypedef struct Beside:     # a stage of one rig, and how it is done beside thos
 
 ctypedef void (*stage_reset)(void* state) noexcept nogil
 ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
-ctypedef void (*stage_take)(
+ctypedef void (*stage_continue)(
     void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
 ) noexcept nogil
 ctypedef void (*stage_hurry)(void* state, double pace) noexcept nogil
@@ -131,7 +131,7 @@ ctypedef struct StageCalls:
     stage_at_rest at_rest   # whether the channels it fills rest at neutral; NULL if they do whenever the cue does
     const void* coeffs      # coefficients and state are owned by the subclass
     void* state
-    stage_take take         # continue from the state of a stage of the same kind under its own coefficients; what differs
+    stage_continue continue_from    # from the state of a stage of the same kind under its own coefficients; what differs
                             # vanishes along a fade of this pace [1/tick]; NULL if the stage has no state
     stage_at_rest rises     # whether it still rises from where the platform is parked; NULL if it never does
     stage_hurry hurry       # sink at least at this pace [1/tick] from now on; NULL if it does not sink

@@ -44,7 +44,7 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """Whether the algorithm eases settings that change while it runs, and goes on alone; else old and new run side by
     side for a fade."""
     for_platform: ClassVar[bool] = False
-    """Whether its `design` takes the platform, as `motioncue.cueing.design` does."""
+    """Whether its `design` takes the platform, in the form that kernels take."""
     bridge: ClassVar[str] = "predict"
     """The ``source.bridge`` that suits it."""
     auto: ClassVar[str | None] = None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -132,17 +132,10 @@ def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
     return tuple(drives)
 
 
-_newest: dict[bytes, list[npt.NDArray[np.void]]] = {}
-
-
+@lru_cache(maxsize=1)  # asked for the same several times in a row, and plans take a while
 def cues_of(settings: Cueing, platform: Platform | None) -> list[npt.NDArray[np.void]]:
-    """Return the cues of an algorithm on each standard drive, from rest; the newest are kept, as plans take a while."""
-    key = msgspec.json.encode((settings, platform if settings.for_platform else None))
-    if key not in _newest:
-        found = [cueing.design(settings, RATE_HZ, platform).process(motion) for motion in standard_motion()]
-        _newest.clear()
-        _newest[key] = found
-    return _newest[key]
+    """Return the cues of an algorithm on each standard drive, from rest."""
+    return [cueing.design(settings, RATE_HZ, platform).process(motion) for motion in standard_motion()]
 
 
 def poses_of(settings: Cueing, platform: Platform | None) -> Array:

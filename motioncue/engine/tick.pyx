@@ -9,8 +9,8 @@ from motioncue.core.blend cimport smooth
 from motioncue.core.records cimport CHANNELS, ROLL, YAW
 from motioncue.frames.intake cimport Tuned, tuned_of
 from motioncue.core.threads cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
-from motioncue.output.actuation cimport OutputChain, chain_take
-from motioncue.safety.limiter cimport limits_take
+from motioncue.output.actuation cimport OutputChain, chain_continue
+from motioncue.safety.limiter cimport limits_continue
 
 from motioncue.bridge.bridge import KINDS
 
@@ -33,8 +33,8 @@ cdef void retune_begin(CueingState* c) noexcept nogil:
     next.reset(next.state)
     if not continues(next, now):
         return
-    if next.take != NULL:
-        c.next.coeffs = next.take(next, now)
+    if next.continue_from != NULL:
+        c.next.coeffs = next.continue_from(next, now)
     else:
         memcpy(next.state, now.state, now.state_bytes)
     if c.next.eases:
@@ -107,9 +107,9 @@ cdef void retune_commit(CueingState* c, const Cue* cue) noexcept nogil:
     elif c.position >= 1.0 and c.now.coeffs != c.now.algorithm.coeffs:
         c.now.coeffs = c.now.algorithm.settle(&c.now.algorithm, False)
     if c.overlap > OVERLAP:
-        limits_take(c.next.limits, c.now.limits, c.sent, c.next.pace)
+        limits_continue(c.next.limits, c.now.limits, c.sent, c.next.pace)
         for i in range(c.next.outputs):
-            chain_take(c.next.chains[i], c.now.chains[i], c.next.pace)
+            chain_continue(c.next.chains[i], c.now.chains[i], c.next.pace)
         if c.next.algorithm.state == c.now.algorithm.state:
             c.next.coeffs = c.now.coeffs
         elif not c.same:

@@ -67,7 +67,7 @@ cdef inline int reported_state(const Chain* c, int state) noexcept nogil:
     return state
 
 
-cdef inline void chain_take(Chain* c, const Chain* before, double pace) noexcept nogil:
+cdef inline void chain_continue(Chain* c, const Chain* before, double pace) noexcept nogil:
     """Continue from the state of a chain of the same stages, whose coefficients may differ."""
     cdef StageCalls* stage
     cdef const StageCalls* old
@@ -78,8 +78,8 @@ cdef inline void chain_take(Chain* c, const Chain* before, double pace) noexcept
     for i in range(c.count):
         stage = &c.stages[i]
         old = &before.stages[i]
-        if stage.take != NULL:
-            stage.take(stage.state, stage.coeffs, old.state, old.coeffs, pace)
+        if stage.continue_from != NULL:
+            stage.continue_from(stage.state, stage.coeffs, old.state, old.coeffs, pace)
 
 
 cdef class OutputChain:

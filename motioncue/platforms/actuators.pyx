@@ -349,7 +349,7 @@ cdef class Actuators(Stage):
         self.calls.at_rest = actuators_at_rest
         self.calls.coeffs = d
         self.calls.state = &self.state
-        self.calls.take = actuators_continue
+        self.calls.continue_from = actuators_continue
         self.calls.rises = actuators_rise
         self.calls.hurry = actuators_hurry
 

@@ -268,7 +268,7 @@ cdef inline void limits_rest(LimitSet* s) noexcept nogil:
         s.easings[i].on = False
 
 
-cdef void limits_take(LimitSet* s, LimitSet* before, const Cue* sent, double pace) noexcept nogil
+cdef void limits_continue(LimitSet* s, LimitSet* before, const Cue* sent, double pace) noexcept nogil
 cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt) noexcept nogil
 
 

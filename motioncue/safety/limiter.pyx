@@ -319,7 +319,7 @@ cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
     e.wide.state.target -= turns
 
 
-cdef void limits_take(LimitSet* s, LimitSet* before, const Cue* sent, double pace) noexcept nogil:
+cdef void limits_continue(LimitSet* s, LimitSet* before, const Cue* sent, double pace) noexcept nogil:
     """Continue from the state of other limits; `sent` are the last three cues, oldest first.
 
     A channel whose bounds stay the same is not affected.  A channel that loses its bounds gets bounds larger than any
@@ -593,13 +593,13 @@ cdef bint limits_at_rest(const void* state) noexcept nogil:
     return at_neutral((<const Limited*>state).set)
 
 
-cdef void limits_continue(
+cdef void stage_limits_continue(
     void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
 ) noexcept nogil:
     cdef Limited* s = <Limited*>state
     cdef Limited* before = <Limited*>before_state
     memcpy(s.sent, before.sent, sizeof(s.sent))
-    limits_take(s.set, before.set, s.sent, pace)
+    limits_continue(s.set, before.set, s.sent, pace)
 
 
 cdef class OutputLimits(Stage):
@@ -612,7 +612,7 @@ cdef class OutputLimits(Stage):
         self.limits = limits
         self._limited.set = &limits.set
         self.calls = StageCalls(
-            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL, NULL
+            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, stage_limits_continue, NULL, NULL
         )
 
     def shares(self):

@@ -336,7 +336,7 @@ def test_the_time_of_fading_changes_on_the_way_without_a_corner():
     assert bench.state == "OFFLINE"
 
 
-def test_thresholds_of_the_watch_change_with_the_next_frame():
+def test_thresholds_of_the_watch_change_with_the_settings_of_the_ticks():
     bench, drive = reached("RUNNING")
     drive(0.2)
     bench.pipeline.retune("watch.max_acceleration_m_s2=2")
@@ -347,6 +347,18 @@ def test_thresholds_of_the_watch_change_with_the_next_frame():
     bench.pipeline.retune("watch.max_acceleration_m_s2=80")
     drive(2.0)
     assert bench.state == "RUNNING"
+
+
+def test_the_receiver_waits_for_the_fade_of_a_change_before_as_the_ticks_do():
+    bench, drive = reached("RUNNING")
+    drive(0.2)
+    bench.pipeline.retune("cueing.surge.gain=0.1")
+    drive(0.2)
+    bench.pipeline.retune("watch.max_acceleration_m_s2=2")
+    drive(0.2)
+    assert bench.intake.discontinuities == {}
+    drive(1.0)
+    assert set(bench.intake.discontinuities) == {"impossible_acceleration"}
 
 
 def test_the_head_moves_to_its_new_place_along_a_fade():

@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, M_PI
 from libc.string cimport memcpy, memset
 
 from motioncue.core.interfaces cimport Calls, Machine, chosen_machine, run_function, structure_number
-from motioncue.core.filters cimport first_order, second_order, section_take
+from motioncue.core.filters cimport first_order, second_order, section_continue
 from motioncue.core.rotation cimport turn
 
 from motioncue.core.channels import GRAVITY
@@ -30,7 +30,7 @@ cdef void reset(void* state) noexcept nogil:
         turn(&s.platform[i], 0.0)
 
 
-cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
+cdef const void* continue_from(const Calls* own, const Calls* before) noexcept nogil:
     """Begin with the state of other settings; what is high-passed is pulled back no harder than before."""
     cdef AdaptiveState* s = <AdaptiveState*>own.state
     cdef const AdaptiveCoeffs* w = <const AdaptiveCoeffs*>own.coeffs
@@ -38,11 +38,11 @@ cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
     cdef int i, j
     memcpy(s, before.state, sizeof(AdaptiveState))
     for i in range(2):
-        section_take(&w.pairs[i].washout, &old.pairs[i].washout, &s.pairs[i].travel)
+        section_continue(&w.pairs[i].washout, &old.pairs[i].washout, &s.pairs[i].travel)
         for j in range(3):
-            section_take(&w.pairs[i].washout, &old.pairs[i].washout, &s.pairs[i].by[j])
-    section_take(&w.heave.washout, &old.heave.washout, &s.heave.travel)
-    section_take(&w.heave.washout, &old.heave.washout, &s.heave.by)
+            section_continue(&w.pairs[i].washout, &old.pairs[i].washout, &s.pairs[i].by[j])
+    section_continue(&w.heave.washout, &old.heave.washout, &s.heave.travel)
+    section_continue(&w.heave.washout, &old.heave.washout, &s.heave.by)
     return w
 
 
@@ -170,7 +170,7 @@ cdef class AdaptiveWashout(Algorithm):
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(AdaptiveState)
         self.calls.structure = structure_number(("adaptive",))
-        self.calls.take = take
+        self.calls.continue_from = continue_from
         self.calls.attitude = &self.state.platform[0]
         self.lanes.lanes = machine.lanes
         self.lanes.coeffs_count = sizeof(AdaptiveCoeffs) // sizeof(double)

@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, M_PI, exp2, fabs
 from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.core.interfaces cimport Calls, Lanes, Machine, chosen_machine, run_function, structure_number
-from motioncue.core.filters cimport first_order, first_order_as_second, second_order, section_take
+from motioncue.core.filters cimport first_order, first_order_as_second, second_order, section_continue
 from motioncue.core.rotation cimport turn
 
 from motioncue.core.channels import GRAVITY
@@ -76,9 +76,9 @@ cdef void fill_bound(Bound* bound, const HighPassAxis* axis, double limit, bint 
         bound.room *= max(0.0, 1.0 - axis.inner.c0 * axis.inner.m)
 
 
-cdef void axis_take(const HighPassAxis* axis, const HighPassAxis* before, HighPassState* s) noexcept nogil:
+cdef void axis_continue(const HighPassAxis* axis, const HighPassAxis* before, HighPassState* s) noexcept nogil:
     """Let a filter go on, whatever its order was: what it does not have is 0, what it did not have begins at 0."""
-    section_take(&axis.inner, &before.inner, &s.inner)
+    section_continue(&axis.inner, &before.inner, &s.inner)
     if axis.outer.g == 0.0:
         s.outer = 0.0
     if axis.inner.c0 == 0.0 and before.inner.c0 > 0.0:      # nothing would ever pull that back
@@ -91,7 +91,7 @@ cdef const void* coeffs_of(const Calls* own) noexcept nogil:
     return &eased.coeffs if eased.lags[0] or eased.lags[1] else own.coeffs
 
 
-cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
+cdef const void* continue_from(const Calls* own, const Calls* before) noexcept nogil:
     """Begin with the state of other settings; return the coefficients for the next tick.
 
     What is high-passed is pulled back no harder than before, angles are within their bounds, and the low-pass of a tilt
@@ -108,14 +108,14 @@ cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
     if memcmp(w, old, sizeof(WashoutCoeffs)) == 0:
         return coeffs_of(own)
     for i in range(3):
-        axis_take(&w.translation[i], &old.translation[i], &s.translation[i])
-        axis_take(&w.rotation[i], &old.rotation[i], &s.rotation[i])
+        axis_continue(&w.translation[i], &old.translation[i], &s.translation[i])
+        axis_continue(&w.rotation[i], &old.rotation[i], &s.rotation[i])
         s.rotation[i].inner.v = max(-w.bounds[i].limit, min(w.bounds[i].limit, s.rotation[i].inner.v))
     for i in range(4):
         if w.textured == 0.0 or old.textured == 0.0:
             memset(&s.texture[i], 0, sizeof(HighPassState))
         else:
-            axis_take(&w.texture.band, &old.texture.band, &s.texture[i])
+            axis_continue(&w.texture.band, &old.texture.band, &s.texture[i])
     eased.coeffs = w[0]
     for i in range(2):
         ratio = old.tilt[i].low_pass.c0 / w.tilt[i].low_pass.c0
@@ -218,7 +218,7 @@ cdef class ClassicalWashout(Algorithm):
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(WashoutState)
         self.calls.structure = structure_number(("classical",))
-        self.calls.take = take
+        self.calls.continue_from = continue_from
         self.calls.settle = settle
         self.calls.eased = &self.eased
         self.calls.attitude = &self.state.platform[0]

@@ -37,7 +37,7 @@ cdef const void* coeffs_of(const Calls* own) noexcept nogil:
     return &eased.coeffs if eased.lags[0] or eased.lags[1] else own.coeffs
 
 
-cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
+cdef const void* continue_from(const Calls* own, const Calls* before) noexcept nogil:
     """Begin with the state of other settings; return the coefficients for the next tick."""
     cdef Eased* eased = <Eased*>own.eased
     cdef const OptimalCoeffs* w = <const OptimalCoeffs*>own.coeffs
@@ -118,7 +118,7 @@ cdef class OptimalWashout(Algorithm):
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(OptimalState)
         self.calls.structure = structure_number(("optimal",))
-        self.calls.take = take
+        self.calls.continue_from = continue_from
         self.calls.settle = settle
         self.calls.eased = &self.eased
         self.calls.attitude = &self.state.platform[0]

@@ -93,6 +93,8 @@ cdef extern from "motioncue/core/records.h" nogil:
 
     ctypedef struct Publication:
         Motion motion
+        Motion ahead[7]
+        int64_t foreseen
         Placement place
         int64_t epoch
         int64_t reason

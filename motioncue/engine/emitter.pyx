@@ -5,7 +5,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.bridge.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
-from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
     RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,
@@ -14,7 +14,7 @@ from motioncue.core.threads cimport (
 from motioncue.core.records cimport PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write
 from motioncue.engine.outputs cimport Outputs, encode_outputs
 from motioncue.engine.retune cimport Cueing, CueingState, Settings, retune_poll
-from motioncue.engine.tick cimport Envelope, EnvelopeState, cueing_tick
+from motioncue.engine.tick cimport Envelope, EnvelopeState, cueing_foresee, cueing_tick
 from motioncue.frames.intake cimport Intake
 from motioncue.output.actuation cimport chain_at_rest, chain_hurry
 from motioncue.output.sinks cimport any_lost, send_all, take_back
@@ -26,12 +26,16 @@ from motioncue.safety.supervisor cimport (
 
 import numpy as np
 
-from motioncue.core.channels import TICK_DTYPE
+from motioncue.core.channels import AHEAD_S, TICK_DTYPE
 from motioncue.core.clock import prepare_thread
 from motioncue.core.threads import NAMES
 from motioncue.safety.supervisor import State
 
 __all__ = ["Emitter"]
+
+cdef int64_t FORESEEN_NS = 500_000_000     # how old a preview may be
+cdef double[AHEAD] AHEAD_TIMES
+AHEAD_TIMES[:] = AHEAD_S
 
 ctypedef struct Counts:
     int64_t ticks
@@ -144,7 +148,7 @@ cdef class Emitter(Outputs):
         cdef Supervisor* s = &self._supervisor
         cdef Tick* t = &self._tick
         cdef Step step
-        cdef int64_t now
+        cdef int64_t now, age
 
         retune_poll(self._cued)
         if self._number != self._cued.now.number:
@@ -167,9 +171,12 @@ cdef class Emitter(Outputs):
             self.report(&step)
             if step.before == FAULT:
                 take_back(&self._sinks, self._deadline)
+        age = self._bridge.age
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
+        if s.input.foreseen and not s.input.frozen:
+            self.foresee(self._deadline - (self._bridge.age - age) - s.input.place.taken)
         self.cue(&step)
         encode_outputs(
             &self._sinks, self._actuations, self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index
@@ -192,6 +199,11 @@ cdef class Emitter(Outputs):
         if self._driven >= 0:
             memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))
         self.account(now)
+
+    cdef void foresee(self, int64_t since) noexcept nogil:
+        """Pass on what a program says that the car will do, unless it is too old; the tick shows it `since` the frame."""
+        if since < FORESEEN_NS:
+            cueing_foresee(self._cued, &self._supervisor.input, 1e-9 * since, AHEAD_TIMES)
 
     cdef void cue(self, const Step* step) noexcept nogil:
         """Fill the tick's cue."""

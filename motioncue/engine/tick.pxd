@@ -9,8 +9,8 @@ from libc.math cimport M_PI, fabs, isfinite, rint
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
-from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu, step_algorithm
-from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion
+from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu, step_algorithm
+from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion, Publication
 from motioncue.engine.retune cimport CueingState, crossfade, retune_commit, retune_finish, retune_poll
 from motioncue.output.actuation cimport actuate, chain_reset
 from motioncue.safety.limiter cimport lean_cue, limit_cue, limits_rest
@@ -150,6 +150,31 @@ cdef inline void cueing_look(CueingState* c, const Motion* ahead) noexcept nogil
         c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead)
     if c.position < 1.0 and c.before.algorithm.look != NULL:
         c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead)
+
+
+cdef inline void cueing_foresee(
+    CueingState* c, const Publication* newest, double shift, const double* times
+) noexcept nogil:
+    """Tell the algorithm what a program says that the car will do from the newest frame on, `shift` after it [s]."""
+    cdef Motion rows[AHEAD]
+    cdef const double* before
+    cdef const double* after
+    cdef double share, time
+    cdef int i, k, node
+    for i in range(AHEAD):
+        time = times[i] + shift
+        node = 0
+        while node < AHEAD - 1 and times[node] < time:
+            node += 1
+        before, share = <const double*>&newest.motion, 0.0
+        if node > 0:
+            before, share = <const double*>&newest.ahead[node - 1], times[node - 1]
+        after = <const double*>&newest.ahead[node]
+        share = (time - share) / (times[node] - share)
+        share = 0.0 if share < 0.0 else (1.0 if share > 1.0 else share)
+        for k in range(MOVING):
+            (<double*>&rows[i])[k] = before[k] + share * (after[k] - before[k])
+    cueing_look(c, rows)
 
 
 cdef inline void cueing_reset(CueingState* c) noexcept nogil:

@@ -11,7 +11,8 @@ from motioncue.core.threads cimport (
     RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
-from motioncue.core.records cimport PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write
+from motioncue.core.records cimport Publication, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write
+from motioncue.engine.along cimport Along
 from motioncue.engine.outputs cimport Outputs, encode_outputs
 from motioncue.engine.retune cimport Cueing, CueingState, Settings, retune_poll
 from motioncue.engine.tick cimport Envelope, EnvelopeState, cueing_foresee, cueing_tick
@@ -67,6 +68,7 @@ cdef class Emitter(Outputs):
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # interpolates between frames
     cdef EnvelopeState _envelope
+    cdef Along _along           # what was felt along the way so far
     cdef Tick _tick
     cdef int _driven            # the first output that moves actuators, or -1
     cdef TickSlot _newest       # slot from the emitter to whoever watches
@@ -103,7 +105,7 @@ cdef class Emitter(Outputs):
         Py_ssize_t trace=0,
     ):
         self._intake, self._clock = intake, clock
-        self._cueing = Cueing(settings)
+        self._cueing, self._along = Cueing(settings), Along()
         self._cued = &self._cueing.state
         self._input = &intake.intake.slot
         self._time = clock.calls
@@ -155,6 +157,8 @@ cdef class Emitter(Outputs):
             self.adopt_new()
         if publication_read(self._input, &s.input):
             s.have_input = True
+            if self._cued.now.algorithm.look != NULL:
+                self._along.take(&s.input)
         s.wanted = mc_load(&self._stopping) or mc_load(&self._wanted)
         if s.wanted == OPERATOR_WANTS_LEAVE:
             self.hurry()
@@ -175,8 +179,7 @@ cdef class Emitter(Outputs):
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
-        if s.input.foreseen and not s.input.frozen:
-            self.foresee(self._deadline - (self._bridge.age - age) - s.input.place.taken)
+        self.foresee(self._deadline - (self._bridge.age - age))
         self.cue(&step)
         encode_outputs(
             &self._sinks, self._actuations, self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index
@@ -200,10 +203,21 @@ cdef class Emitter(Outputs):
             memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))
         self.account(now)
 
-    cdef void foresee(self, int64_t since) noexcept nogil:
-        """Pass on what a program says that the car will do, unless it is too old; the tick shows it `since` the frame."""
-        if since < FORESEEN_NS:
-            cueing_foresee(self._cued, &self._supervisor.input, 1e-9 * since, AHEAD_TIMES)
+    cdef void foresee(self, int64_t shown) noexcept nogil:
+        """Pass on what the car will do, from the program or the lap before, unless that is too old.
+
+        The tick shows the moment `shown`.
+        """
+        cdef const Publication* newest = &self._supervisor.input
+        if newest.foreseen and not newest.frozen:
+            if shown - newest.place.taken < FORESEEN_NS:
+                cueing_foresee(
+                    self._cued, &newest.motion, newest.ahead, 1e-9 * (shown - newest.place.taken), AHEAD_TIMES, False
+                )
+        elif self._along.told and shown - self._along.taken < FORESEEN_NS:
+            cueing_foresee(
+                self._cued, &self._along.now, self._along.ahead, 1e-9 * (shown - self._along.taken), AHEAD_TIMES, True
+            )
 
     cdef void cue(self, const Step* step) noexcept nogil:
         """Fill the tick's cue."""
@@ -416,6 +430,11 @@ cdef class Emitter(Outputs):
     def trace(self):
         """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._trace_array[: mc_load(&self._traced)]
+
+    @property
+    def along(self):
+        """What was felt along the way so far."""
+        return self._along
 
     def counts(self):
         """Return the counters, and the measured rate of the ticks [Hz].

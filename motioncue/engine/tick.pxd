@@ -10,7 +10,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu, step_algorithm
-from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion, Publication
+from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion
 from motioncue.engine.retune cimport CueingState, crossfade, retune_commit, retune_finish, retune_poll
 from motioncue.output.actuation cimport actuate, chain_reset
 from motioncue.safety.limiter cimport lean_cue, limit_cue, limits_rest
@@ -142,20 +142,20 @@ cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noe
     return taken
 
 
-cdef inline void cueing_look(CueingState* c, const Motion* ahead) noexcept nogil:
+cdef inline void cueing_look(CueingState* c, const Motion* ahead, bint weighed) noexcept nogil:
     """Tell the algorithm what the car will do, AHEAD rows, for the next tick; one that does not plan takes no notice."""
     if c.now.algorithm.look != NULL:
-        c.now.algorithm.look(c.now.algorithm.state, c.now.coeffs, ahead)
+        c.now.algorithm.look(c.now.algorithm.state, c.now.coeffs, ahead, weighed)
     if c.overlap and c.next.algorithm.state != c.now.algorithm.state and c.next.algorithm.look != NULL:
-        c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead)
+        c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead, weighed)
     if c.position < 1.0 and c.before.algorithm.look != NULL:
-        c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead)
+        c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead, weighed)
 
 
 cdef inline void cueing_foresee(
-    CueingState* c, const Publication* newest, double shift, const double* times
+    CueingState* c, const Motion* now, const Motion* ahead, double shift, const double* times, bint weighed
 ) noexcept nogil:
-    """Tell the algorithm what a program says that the car will do from the newest frame on, `shift` after it [s]."""
+    """Tell the algorithm what is said that the car will do from a frame on, `shift` after it [s]."""
     cdef Motion rows[AHEAD]
     cdef const double* before
     cdef const double* after
@@ -166,15 +166,15 @@ cdef inline void cueing_foresee(
         node = 0
         while node < AHEAD - 1 and times[node] < time:
             node += 1
-        before, share = <const double*>&newest.motion, 0.0
+        before, share = <const double*>now, 0.0
         if node > 0:
-            before, share = <const double*>&newest.ahead[node - 1], times[node - 1]
-        after = <const double*>&newest.ahead[node]
+            before, share = <const double*>&ahead[node - 1], times[node - 1]
+        after = <const double*>&ahead[node]
         share = (time - share) / (times[node] - share)
         share = 0.0 if share < 0.0 else (1.0 if share > 1.0 else share)
         for k in range(MOVING):
             (<double*>&rows[i])[k] = before[k] + share * (after[k] - before[k])
-    cueing_look(c, rows)
+    cueing_look(c, rows, weighed)
 
 
 cdef inline void cueing_reset(CueingState* c) noexcept nogil:

@@ -211,6 +211,12 @@ cdef inline int check_plausibility(IntakeState* s, bint repeats) noexcept nogil:
     return reason
 
 
+cdef inline double along_world(const IntakeState* s, int axis) noexcept nogil:
+    """Return the position of the newest frame along an axis of the world: north, east, down [m]."""
+    cdef const double* row = s.frame.world[axis]
+    return row[0] * s.telemetry.position[0] + row[1] * s.telemetry.position[1] + row[2] * s.telemetry.position[2]
+
+
 cdef inline void publish_motion(IntakeState* s) noexcept nogil:
     """Publish the motion; an acceleration or rates that are not followed stay what they were.
 
@@ -235,6 +241,8 @@ cdef inline void publish_motion(IntakeState* s) noexcept nogil:
         place.told += <int64_t>(1e9 * SETTLED * s.stages.delay)
     out[0] = s.motion
     s.publication.place = place[0]
+    s.publication.place_north = along_world(s, 0)
+    s.publication.place_east = along_world(s, 1)
     if s.watch.step.held:
         out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
     if s.watch.rate_step.held:

@@ -15,13 +15,13 @@ from motioncue.core.records cimport Motion, Publication
 
 cdef enum:
     FELT = 8                # surge, sway, heave, roll, pitch, and their rates with yaw's
-    ROWS = 1 << 17          # that are kept: 87 minutes of driving
+    ROWS = 1 << 16          # that are kept: 43 minutes of driving
     TAPS = 151              # moments that are looked at, a row's time apart
 
 
 ctypedef struct Row:
     double time             # [s]
-    float place[2]          # north, east [m]
+    double place[2]         # north, east [m]
     float heading[2]        # its cosine and sine
     float speed             # [m/s]
     float felt[FELT]

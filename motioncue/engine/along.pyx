@@ -2,7 +2,7 @@
 
 from libc.math cimport NAN, cos, exp, hypot, isfinite, sin
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from motioncue.core.interfaces cimport AHEAD
@@ -45,9 +45,10 @@ cdef class Along:
     """
 
     def __cinit__(self):
-        self.rows = <Row*>calloc(ROWS, sizeof(Row))
+        self.rows = <Row*>malloc(ROWS * sizeof(Row))
         if self.rows == NULL:
             raise MemoryError
+        memset(self.rows, 0, ROWS * sizeof(Row))    # touches every page, so that no tick waits for one
         self.shares, self.present = shares_of(TAPS - 1, ROW_S)
         self.at, self.broken, self.nearest = -1, True, FAR
 

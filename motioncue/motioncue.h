@@ -23,6 +23,7 @@ extern "C" {
 /* The layouts of motioncue.MOTION_DTYPE, CUE_DTYPE and ACTUATION_DTYPE.  All members have 8 bytes without gaps, so the
  * size determines every offset: made from core/channels.py by tests/support/declare.py */
 enum { MOTIONCUE_ACTUATORS = 12, MOTIONCUE_AHEAD = 7 };
+#define MOTIONCUE_AHEAD_MARK "mcahead1"
 
 typedef struct motioncue_motion { /* what the vehicle does */
     double surge;        /* [m/s^2] forward; acceleration without gravity */
@@ -122,7 +123,9 @@ typedef struct motioncue_api {
 
     /* Take one frame: a motioncue_motion for "program-dk", else a packet as the profile describes it.  Return 1; or 0 if
      * it gave no motion, which is counted by reason.  From any thread, at your pace, without the GIL: it neither
-     * allocates, locks, waits nor fails, and reads the clock.  A frame that comes while another thread feeds is dropped. */
+     * allocates, locks, waits nor fails, and reads the clock.  A frame that comes while another thread feeds is dropped.
+     * Who knows what the car will do, as for `look`, puts the eight bytes of MOTIONCUE_AHEAD_MARK and MOTIONCUE_AHEAD
+     * motions behind the packet, from its frame on; `size` counts them. */
     int (*feed)(motioncue_engine *engine, const void *packet, size_t size);
 
     /* Fade to neutral, end the engine and free it, or do nothing for NULL; no thread may feed it then.  Runs Python, and

@@ -1,5 +1,6 @@
 """Feed the engine from CARLA: python hero.py [HOST [PORT]]; Ctrl-C ends it."""
 
+import math
 import sys
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import motioncue
 
 PROFILE = Path(__file__).with_name("carla.toml")
+GRIP = 4.0  # largest acceleration in a bend [m/s^2]
 RECORD = np.dtype(  # what carla.toml describes
     [("time", "f8"), ("position", "f8", 3), ("velocity", "f8", 3), ("forward", "f8", 3), ("right", "f8", 3)]
 )
@@ -42,17 +44,37 @@ def fill(record, snapshot, hero):
     return True
 
 
+def ahead_of(road, hero):
+    """Return what the car will feel if it keeps its lane: rows for motioncue.AHEAD_S; NaN is not known."""
+    rows = np.zeros(len(motioncue.AHEAD_S), motioncue.MOTION_DTYPE)
+    rows["surge"] = np.nan
+    speed, transform = math.hypot(*xyz(hero.get_velocity())), hero.get_transform()
+    here = road.get_waypoint(transform.location)
+    surge = np.dot(xyz(hero.get_acceleration()), xyz(transform.get_forward_vector()))
+    for row, seconds in zip(rows, motioncue.AHEAD_S, strict=True):
+        reach = 0.5 + 0.1 * speed  # [m] before and behind, over which the bend is measured
+        ways = [here.next(max(0.1, speed * seconds + side * reach)) for side in (0.0, 2.0)]
+        if speed < 2.0 or any(len(way) != 1 or way[0].is_junction for way in ways):
+            break  # slow, or the road forks: from here on nothing is known
+        first, second = (way[0].transform.rotation for way in ways)
+        bend = math.radians(math.remainder(second.yaw - first.yaw, 360.0)) / (2.0 * reach)  # [rad/m], to the right
+        slow = min(speed, math.sqrt(GRIP / max(abs(bend), 1e-6)))  # who drives will brake before a sharper bend
+        row["surge"], row["sway"], row["yaw_rate"] = surge * math.exp(-seconds), slow * slow * bend, slow * bend
+        row["pitch"], row["roll"] = math.radians(first.pitch), math.radians(first.roll)
+    return rows
+
+
 def run(host="127.0.0.1", port=2000, profile=PROFILE, record=None, wait=lambda: time.sleep(1.0)):
     """Feed the engine every step of CARLA until `wait`, called again and again, raises KeyboardInterrupt."""
     client = carla.Client(host, port)
     client.set_timeout(10.0)
     world = client.get_world()
-    hero, row = hero_of(world), np.zeros(1, RECORD)
+    hero, road, row = hero_of(world), world.get_map(), np.zeros(1, RECORD)
     with motioncue.Engine(profile, record=record) as engine:
 
         def step(snapshot):  # CARLA calls it in a thread of its own, after each step
             if fill(row[0], snapshot, hero):
-                engine.feed(row)
+                engine.feed(row, ahead=ahead_of(road, snapshot.find(hero.id)))
 
         callback = world.on_tick(step)
         try:

@@ -16,6 +16,7 @@ __all__ = [
     "ACTUATION",
     "ACTUATION_DTYPE",
     "ACTUATORS",
+    "AHEAD_MARK",
     "AHEAD_S",
     "CUE",
     "CUE_DTYPE",
@@ -34,6 +35,9 @@ GRAVITY = 9.80665
 
 AHEAD_S = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)
 """How far ahead each row of a preview is [s]: what the car will do then."""
+
+AHEAD_MARK = b"mcahead1"
+"""What stands between a package and the rows of a preview behind it."""
 
 
 class Channel(NamedTuple):

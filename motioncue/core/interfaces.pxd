@@ -26,7 +26,7 @@ cdef enum:
     AHEAD = 7              # rows of a preview
 
 ctypedef void (*step_function)(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil
-ctypedef void (*look_function)(void* state, const void* coeffs, const Motion* ahead) noexcept nogil
+ctypedef void (*look_function)(void* state, const void* coeffs, const Motion* ahead, bint weighed) noexcept nogil
 ctypedef void (*reset_function)(void* state) noexcept nogil
 # Begin with the state of an algorithm of the same structure; then move on to coefficients of one's own, or be there at
 # once (`whole`).  Both return the coefficients for the next tick.
@@ -37,7 +37,8 @@ ctypedef void (*run_function)(void* state, const void* coeffs, const void* motio
 
 cdef struct Calls:
     step_function step      # one tick: no allocation, no GIL, cannot fail; leaves cue.time alone
-    look_function look      # optional, before a step: what the car will do, AHEAD rows, NaN if not known
+    look_function look      # optional, before a step: what the car will do, AHEAD rows, NaN if not known; if `weighed`,
+                            # it counts as much as it has just proved right
     reset_function reset    # forget the past; the next step starts from rest
     run_function run        # optional batch form of `step` for n rows, bit-identical; NULL if not implemented
     const void* coeffs      # coefficients and state are owned by the subclass

@@ -101,7 +101,7 @@ cdef class Algorithm:
             else:
                 for i in range(n):
                     if sees:
-                        self.calls.look(self.calls.state, self.calls.coeffs, &seen[i, 0])
+                        self.calls.look(self.calls.state, self.calls.coeffs, &seen[i, 0], False)
                     step_algorithm(&self.calls, self.calls.coeffs, &motion[i], &cue[i])
                     cue[i].time = motion[i].time
             mc_restore_fpu(fpu)

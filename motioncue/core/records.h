@@ -83,8 +83,13 @@ typedef struct { /* when a frame's motion was, on the local clock */
     int64_t interval_known;    /* whether the last interval between frames is known, not guessed */
 } Placement;
 
+enum { MC_AHEAD = 7 }; /* rows of a preview */
+
 typedef struct { /* passed from the receiver to the emitter */
     Motion motion;
+    Motion ahead[MC_AHEAD]; /* what a program says that the car will do, from then */
+    int64_t foreseen;       /* whether it says so */
+    double place_north, place_east; /* in the source's world [m]; of a source that sends none, 0 or not a number */
     Placement place;     /* the motion's place in time */
     int64_t epoch;       /* changes when the motion does not continue what came before */
     int64_t reason;      /* reason of the newest epoch, or of being frozen */

@@ -93,6 +93,10 @@ cdef extern from "motioncue/core/records.h" nogil:
 
     ctypedef struct Publication:
         Motion motion
+        Motion ahead[7]
+        int64_t foreseen
+        double place_north
+        double place_east
         Placement place
         int64_t epoch
         int64_t reason

@@ -7,7 +7,7 @@ from motioncue.core.channels import AHEAD_S, MOTION_DTYPE
 from motioncue.cueing.predictive.horizon import nodes
 from motioncue.errors import ConfigError
 
-__all__ = ["preview"]
+__all__ = ["preview", "shares_of"]
 
 KEPT = ("surge", "sway", "heave", "roll", "pitch", "roll_rate", "pitch_rate", "yaw_rate")
 BEYOND_S = 2.0  # what follows the last row counts too
@@ -55,10 +55,7 @@ def preview(motion: npt.NDArray[np.void], rate_hz: float) -> npt.NDArray[np.void
             row = int(np.argmin(np.isfinite(motion[name])))
             raise ConfigError(f"motion: found {motion[name][row]} as {name} of row {row}, allowed are finite numbers")
     taps = round((AHEAD_S[-1] + BEYOND_S) * rate_hz)
-    now, *later = nodes(taps, 1.0 / rate_hz, (0.0, *AHEAD_S))
-    lines = np.array(later)
-    weighted = lines * np.exp(-np.arange(taps + 1) / (WEIGHT_S * rate_hz))
-    shares = np.linalg.solve(weighted @ lines.T, weighted)
+    shares, present = shares_of(taps, 1.0 / rate_hz)
     size = len(motion) + 2 * taps
     filters = np.fft.rfft(shares[:, ::-1], size)
     found = np.zeros((len(motion), len(AHEAD_S)), MOTION_DTYPE)
@@ -67,5 +64,14 @@ def preview(motion: npt.NDArray[np.void], rate_hz: float) -> npt.NDArray[np.void
         future = np.fft.rfft(np.append(values, np.full(taps, values[-1])), size)
         for row in range(len(AHEAD_S)):
             sums = np.fft.irfft(future * filters[row], size)[taps : taps + len(motion)]
-            found[name][:, row] = sums - (shares[row] @ now) * values
+            found[name][:, row] = sums - present[row] * values
     return found
+
+
+def shares_of(taps: int, step_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the share of each coming moment in each row of a preview, and what the present has of that."""
+    now, *later = nodes(taps, step_s, (0.0, *AHEAD_S))
+    lines = np.array(later)
+    weighted = lines * np.exp(-np.arange(taps + 1) * step_s / WEIGHT_S)
+    shares = np.linalg.solve(weighted @ lines.T, weighted)
+    return shares, shares @ now

@@ -110,7 +110,7 @@ cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue
 
 cdef void look(motioncue_stepper* stepper, const motioncue_motion* ahead) noexcept nogil:
     if stepper != NULL and ahead != NULL:
-        cueing_look((<const Handle*>stepper).cueing, <const Motion*>ahead)
+        cueing_look((<const Handle*>stepper).cueing, <const Motion*>ahead, False)
 
 
 cdef void park(motioncue_stepper* stepper, int parked) noexcept nogil:

@@ -245,7 +245,7 @@ cdef class Stepper(Cued):
         """
         cdef uint64_t fpu = mc_flush_denormals()
         if self._seen != NULL:
-            cueing_look(self.cueing, self._seen)
+            cueing_look(self.cueing, self._seen, False)
         cdef bint taken = cueing_follow(self.cueing, self._in, self._out)
         if self._filled != NULL:        # also after a refusal: actuators that move cannot stop within a tick
             self._filled[0] = cueing_actuate(self.cueing, 0, self._out, self.parked)[0]

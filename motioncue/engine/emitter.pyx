@@ -10,17 +10,18 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.bridge.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
-from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
     RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
 from motioncue.core.records cimport (
-    Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
+    Actuation, Cue, Publication, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
 )
+from motioncue.engine.along cimport Along
 from motioncue.engine.tick cimport (
-    OUTPUTS, Cueing, CueingState, Envelope, EnvelopeState, Settings, cueing_actuate, cueing_tick,
+    OUTPUTS, Cueing, CueingState, Envelope, EnvelopeState, Settings, cueing_actuate, cueing_foresee, cueing_tick,
     pass_to_receiver, retune_poll,
 )
 from motioncue.frames.intake cimport Intake
@@ -45,7 +46,7 @@ from _signal import getsignal   # that of `signal` is bytecode
 
 import numpy as np
 
-from motioncue.core.channels import TICK_DTYPE
+from motioncue.core.channels import AHEAD_S, TICK_DTYPE
 from motioncue.core.clock import prepare_thread
 from motioncue.core.threads import NAMES
 from motioncue.safety.supervisor import State
@@ -58,6 +59,10 @@ LEAVINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(s
 cdef extern from "Python.h" nogil:
     # With `interrupted` 0, a signal does not end the wait; returns 1 if the lock has been acquired.
     int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interrupted)
+
+cdef int64_t FORESEEN_NS = 500_000_000     # how old a preview may be
+cdef double[AHEAD] AHEAD_TIMES
+AHEAD_TIMES[:] = AHEAD_S
 
 ctypedef struct Counts:
     int64_t ticks
@@ -107,6 +112,7 @@ cdef class Emitter:
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # interpolates between frames
     cdef EnvelopeState _envelope
+    cdef Along _along           # what was felt along the way so far
     cdef Tick _tick
     cdef int _driven            # the first output that moves actuators, or -1
     cdef TickSlot _newest       # slot from the emitter to whoever watches
@@ -144,7 +150,7 @@ cdef class Emitter:
         Py_ssize_t trace=0,
     ):
         self._intake, self._clock = intake, clock
-        self._cueing = Cueing(settings)
+        self._cueing, self._along = Cueing(settings), Along()
         self._cued = &self._cueing.state
         self._input = &intake.intake.slot
         self._time = clock.calls
@@ -191,13 +197,15 @@ cdef class Emitter:
         cdef Supervisor* s = &self._supervisor
         cdef Tick* t = &self._tick
         cdef Step step
-        cdef int64_t now
+        cdef int64_t now, age
 
         retune_poll(self._cued)
         if self._number != self._cued.now.number:
             self.adopt_new()
         if publication_read(self._input, &s.input):
             s.have_input = True
+            if self._cued.now.algorithm.look != NULL:
+                self._along.take(&s.input)
         s.wanted = mc_load(&self._stopping) or mc_load(&self._wanted)
         if s.wanted == OPERATOR_WANTS_LEAVE:
             self.hurry()
@@ -214,9 +222,11 @@ cdef class Emitter:
             self.report(&step)
             if step.before == FAULT:
                 take_back(&self._sinks, self._deadline)
+        age = self._bridge.age
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
+        self.foresee(self._deadline - (self._bridge.age - age))
         self.cue(&step)
         encode_outputs(
             &self._sinks, self._actuations, self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index
@@ -239,6 +249,22 @@ cdef class Emitter:
         if self._driven >= 0:
             memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))
         self.account(now)
+
+    cdef void foresee(self, int64_t shown) noexcept nogil:
+        """Pass on what the car will do, from the program or the lap before, unless that is too old.
+
+        The tick shows the moment `shown`.
+        """
+        cdef const Publication* newest = &self._supervisor.input
+        if newest.foreseen and not newest.frozen:
+            if shown - newest.place.taken < FORESEEN_NS:
+                cueing_foresee(
+                    self._cued, &newest.motion, newest.ahead, 1e-9 * (shown - newest.place.taken), AHEAD_TIMES, False
+                )
+        elif self._along.told and shown - self._along.taken < FORESEEN_NS:
+            cueing_foresee(
+                self._cued, &self._along.now, self._along.ahead, 1e-9 * (shown - self._along.taken), AHEAD_TIMES, True
+            )
 
     cdef void cue(self, const Step* step) noexcept nogil:
         """Fill the tick's cue."""
@@ -510,6 +536,11 @@ cdef class Emitter:
     def trace(self):
         """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._trace_array[: mc_load(&self._traced)]
+
+    @property
+    def along(self):
+        """What was felt along the way so far."""
+        return self._along
 
     def counts(self):
         """Return the counters, and the measured rate of the ticks [Hz].

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.channels import AHEAD_MARK, AHEAD_S, MOTION_DTYPE
 from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, streams_of
 from motioncue.engine.embed import Feeder
@@ -222,13 +223,16 @@ class Engine:
         if off := bounds_off(self.profile):
             log.warning("bounds off: %s", "; ".join(off))
 
-    def feed(self, motion: Any) -> bool:
+    def feed(self, motion: Any, ahead: npt.NDArray[np.void] | None = None) -> bool:
         """Take one frame from the program that runs this engine.
 
         Parameters
         ----------
         motion : bytes-like, such as an ndarray of MOTION_DTYPE and shape (1,)
             A packet as the profile's ``[source.packet]`` describes it; of ``program-dk``, a row of MOTION_DTYPE.
+        ahead : ndarray of MOTION_DTYPE, shape (7,), optional
+            What the car will do `motioncue.AHEAD_S` from this frame, if the program knows, for an algorithm that plans.
+            A row with NaN is not known.  It holds until the next frame, half a second at most, and is recorded.
 
         Returns
         -------
@@ -239,7 +243,8 @@ class Engine:
         Raises
         ------
         ConfigError
-            If the profile has a ``source.endpoint``, where this engine receives already.
+            If the profile has a ``source.endpoint``, where this engine receives already; or if `ahead` is not an array
+            of its kind.
         RuntimeError
             If the engine has not been started.
 
@@ -257,6 +262,11 @@ class Engine:
         ...         motion["surge"] = ...
         ...         engine.feed(motion)
         """
+        if ahead is not None:
+            if getattr(ahead, "dtype", None) != MOTION_DTYPE or ahead.shape != (len(AHEAD_S),):
+                found = f"{ahead.dtype} of shape {ahead.shape}" if isinstance(ahead, np.ndarray) else shown(ahead)
+                raise ConfigError(f"ahead: found {found}, allowed is MOTION_DTYPE, shape ({len(AHEAD_S)},)")
+            motion = b"".join([memoryview(motion).tobytes(), AHEAD_MARK, ahead.tobytes()])
         return self._feeder.feed(motion)
 
     def _check_fed(self) -> None:

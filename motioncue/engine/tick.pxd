@@ -16,7 +16,7 @@ from libc.math cimport M_PI, fabs, isfinite, rint
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from motioncue.core.interfaces cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu, step_algorithm
+from motioncue.core.interfaces cimport AHEAD, Algorithm, Calls, mc_flush_denormals, mc_restore_fpu, step_algorithm
 from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion
 from motioncue.core.threads cimport mc_load
 from motioncue.frames.intake cimport Tuned, TunedSlot, tuned_write
@@ -201,14 +201,39 @@ cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noe
     return taken
 
 
-cdef inline void cueing_look(CueingState* c, const Motion* ahead) noexcept nogil:
+cdef inline void cueing_look(CueingState* c, const Motion* ahead, bint weighed) noexcept nogil:
     """Tell the algorithm what the car will do, AHEAD rows, for the next tick; one that does not plan takes no notice."""
     if c.now.algorithm.look != NULL:
-        c.now.algorithm.look(c.now.algorithm.state, c.now.coeffs, ahead)
+        c.now.algorithm.look(c.now.algorithm.state, c.now.coeffs, ahead, weighed)
     if c.overlap and c.next.algorithm.state != c.now.algorithm.state and c.next.algorithm.look != NULL:
-        c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead)
+        c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead, weighed)
     if c.position < 1.0 and c.before.algorithm.look != NULL:
-        c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead)
+        c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead, weighed)
+
+
+cdef inline void cueing_foresee(
+    CueingState* c, const Motion* now, const Motion* ahead, double shift, const double* times, bint weighed
+) noexcept nogil:
+    """Tell the algorithm what is said that the car will do from a frame on, `shift` after it [s]."""
+    cdef Motion rows[AHEAD]
+    cdef const double* before
+    cdef const double* after
+    cdef double share, time
+    cdef int i, k, node
+    for i in range(AHEAD):
+        time = times[i] + shift
+        node = 0
+        while node < AHEAD - 1 and times[node] < time:
+            node += 1
+        before, share = <const double*>now, 0.0
+        if node > 0:
+            before, share = <const double*>&ahead[node - 1], times[node - 1]
+        after = <const double*>&ahead[node]
+        share = (time - share) / (times[node] - share)
+        share = 0.0 if share < 0.0 else (1.0 if share > 1.0 else share)
+        for k in range(MOVING):
+            (<double*>&rows[i])[k] = before[k] + share * (after[k] - before[k])
+    cueing_look(c, rows, weighed)
 
 
 cdef inline void cueing_reset(CueingState* c) noexcept nogil:

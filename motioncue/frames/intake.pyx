@@ -35,7 +35,7 @@ from motioncue.wire.messages cimport (
     mc_cipher_apply, reply_write, set_absent,
 )
 
-from motioncue.core.channels import MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.channels import AHEAD_MARK, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.core.threads import NAMES
 from motioncue.frames.settings import UNWATCHED
 from motioncue.frames.settings import Watch as Thresholds
@@ -47,6 +47,10 @@ cdef int STAMP = TELEMETRY_DTYPE.fields["stamp"][1] // 8    # its slot
 
 cdef enum:
     LARGEST = 1 << 20       # [bytes]; every system's packages are smaller
+    MARK_BYTES = 8
+
+cdef uint8_t[MARK_BYTES] mark
+mark[:] = AHEAD_MARK
 
 
 cdef inline int take_axes(IntakeState* s) noexcept nogil:
@@ -224,6 +228,12 @@ cdef inline int check_plausibility(IntakeState* s, bint repeats) noexcept nogil:
     return reason
 
 
+cdef inline double along_world(const IntakeState* s, int axis) noexcept nogil:
+    """Return the position of the newest frame along an axis of the world: north, east, down [m]."""
+    cdef const double* row = s.frame.world[axis]
+    return row[0] * s.telemetry.position[0] + row[1] * s.telemetry.position[1] + row[2] * s.telemetry.position[2]
+
+
 cdef inline void publish_motion(IntakeState* s) noexcept nogil:
     """Publish the motion; an acceleration or rates that are not followed stay what they were.
 
@@ -248,6 +258,8 @@ cdef inline void publish_motion(IntakeState* s) noexcept nogil:
         place.source_elapsed_ns += <int64_t>(1e9 * SETTLED * s.stages.delay)
     out[0] = s.motion
     s.publication.place = place[0]
+    s.publication.place_north = along_world(s, 0)
+    s.publication.place_east = along_world(s, 1)
     if s.watch.step.held:
         out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
     if s.watch.rate_step.held:
@@ -390,6 +402,16 @@ cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
             s.frame.head[i] = head[i]
 
 
+cdef int without_ahead(IntakeState* s, const uint8_t* package, int size) noexcept nogil:
+    """Take what a package says of what the car will do, behind its own bytes and a mark; return the size of its own."""
+    cdef int rest = size - <int>(sizeof(s.publication.ahead) + MARK_BYTES)
+    s.publication.foreseen = rest > 0 and memcmp(package + rest, mark, MARK_BYTES) == 0
+    if not s.publication.foreseen:
+        return size
+    memcpy(s.publication.ahead, package + rest + MARK_BYTES, sizeof(s.publication.ahead))
+    return rest
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the reply, whose size is 0 if the package wants none."""
     cdef const uint8_t* plain = package
@@ -400,6 +422,7 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
         ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
     if s.cipher.used and mc_cipher_apply(&s.cipher, package, size, s.plain):
         plain = s.plain
+    size = without_ahead(s, plain, size)
     reason = find_message(&s.messages, plain, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)

@@ -251,6 +251,21 @@ class Vector:
         self.x, self.y, self.z = map(float, xyz)
 
 
+class Lane:
+    """What hero.py uses of CARLA's map and of a waypoint: a lane of one curvature [1/m], which forks somewhere."""
+
+    def __init__(self, curvature, fork_m, place=0.0):
+        self._own, self.is_junction, self.place = (curvature, fork_m), place > fork_m, place
+        yaw = (math.degrees(curvature * place) + 180.0) % 360.0 - 180.0
+        self.transform = types.SimpleNamespace(rotation=types.SimpleNamespace(yaw=yaw, pitch=3.0, roll=0.0))
+
+    def get_waypoint(self, location):
+        return self
+
+    def next(self, distance):
+        return [Lane(*self._own, self.place + distance)]
+
+
 class World:
     """What hero.py uses of CARLA's world, in which the virtual car drives; x north, y east, z up."""
 
@@ -262,6 +277,9 @@ class World:
 
     def get_world(self):
         return self
+
+    def get_map(self):
+        return Lane(0.02, fork_m=1e9)
 
     def set_timeout(self, seconds):
         assert seconds > 0
@@ -291,7 +309,9 @@ class World:
             get_right_vector=lambda: Vector(self._right[index] * up),
         )
         actor = types.SimpleNamespace(
-            get_transform=lambda: transform, get_velocity=lambda: Vector(state["velocity"] * up)
+            get_transform=lambda: transform,
+            get_velocity=lambda: Vector(state["velocity"] * up),
+            get_acceleration=lambda: Vector(np.zeros(3)),
         )
         return types.SimpleNamespace(
             find=lambda number: actor if number == 8 and index else None,
@@ -336,6 +356,27 @@ def test_the_carla_example_describes_what_it_feeds_and_every_sign_holds(carla):
         for channel in ("roll", "pitch", "speed"):
             assert abs(motion[channel] - expected[channel][index]) < 1e-9, channel
         assert abs(math.remainder(motion["yaw"] - expected["yaw"][index], 2 * math.pi)) < 1e-9
+
+
+@pytest.mark.parametrize("curvature", [0.02, -0.05])
+def test_the_carla_example_says_what_the_lane_makes_felt(carla, curvature):
+    """On a bend k at speed v: v^2 k to the inside, v k about the vertical, at most 4 m/s^2; nothing beyond a fork."""
+    _, hero = carla
+    car = types.SimpleNamespace(
+        get_velocity=lambda: Vector((6.0, 8.0, 0.0)),
+        get_acceleration=lambda: Vector((0.0, 1.5, 0.0)),
+        get_transform=lambda: types.SimpleNamespace(location=None, get_forward_vector=lambda: Vector((0.6, 0.8, 0.0))),
+    )
+    rows = hero.ahead_of(Lane(curvature, fork_m=22.0), car)
+    known = np.array(motioncue.AHEAD_S) < 2.0  # 10 m/s, and 3 m to look around
+    speed = 10.0 if curvature > 0.0 else math.sqrt(4.0 / 0.05)
+    np.testing.assert_allclose(rows["sway"][known], speed**2 * curvature, rtol=1e-9)
+    np.testing.assert_allclose(rows["yaw_rate"][known], speed * curvature, rtol=1e-9)
+    np.testing.assert_allclose(rows["surge"][known], 1.2 * np.exp(-np.array(motioncue.AHEAD_S))[known])
+    np.testing.assert_allclose(np.degrees(rows["pitch"][known]), 3.0)
+    np.testing.assert_array_equal(np.isfinite(rows["surge"]), known)
+    car.get_velocity = lambda: Vector((1.0, 0.0, 0.0))
+    assert np.isnan(hero.ahead_of(Lane(curvature, fork_m=22.0), car)["surge"]).all()
 
 
 @pytest.mark.rt

@@ -36,6 +36,7 @@ GEARED_MARGIN = 0.95  # share of all bounds where positions are not linear in th
 NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
+PROOF_S = 5.0  # how far back it counts whether the lap before has proved right
 SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
@@ -91,6 +92,9 @@ def _outlook(settings: Predictive, rate_hz: float) -> dict[str, Any]:
         "quick": 1.0 - np.exp(-1.0 / (QUICK_S * rate_hz)),
         "slow": 1.0 - np.exp(-1.0 / (SLOW_S * rate_hz)),
         "kept": np.exp(-beats_s / settings.memory_s),
+        "remembers": settings.laps and settings.forecast == "learned",
+        "proved": np.exp(-beats_s / PROOF_S),
+        "proof": THRESHOLDS**2 * PROOF_S / beats_s,
         "prior": THRESHOLDS**2 * settings.memory_s / beats_s,
         "decayed": np.exp(-times / constants),
     }

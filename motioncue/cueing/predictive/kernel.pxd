@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from motioncue.core.interfaces cimport AHEAD, Algorithm
 from motioncue.core.rotation cimport Turn
-from motioncue.cueing.predictive.foresee cimport ForeseeCoeffs, ForeseeState
+from motioncue.cueing.predictive.foresee cimport NODES, PAST, ForeseeCoeffs, ForeseeState
 from motioncue.cueing.predictive.guard cimport Guard
 from motioncue.cueing.predictive.solver cimport Quadratic
 from motioncue.platforms.kinematics cimport Geometry
@@ -59,6 +59,9 @@ ctypedef struct PredictiveCoeffs:
     double tilt_rate            # limit of the tilt rate [rad/s]
     double hurry                # the limit while there is time left for tilting faster, in shares of it
     double burst                # how far it has to go before tilting is faster [rad]
+    int remembers               # whether the lap before counts
+    double proof[AXES]          # sum of squares of what it said beyond that has to prove right before half of it counts
+    double proved               # share of a proof that is left after a beat
     double largest[AXES]        # largest motion of the car that is planned for [m/s^2, rad/s]
     Guard guard[AXES]
     ForeseeCoeffs foresee
@@ -99,6 +102,12 @@ ctypedef struct PredictiveState:
     double organs[AXES]
     double ahead[AHEAD][AXES]   # the car's motion as a preview has it
     int64_t known[AHEAD]        # whether it has; for the next step alone
+    int64_t weighed             # whether that counts as much as it has proved right
+    float expected[AXES][NODES][PAST]   # by beat: what was foreseen of each node without it, and what it said beyond
+    float beyond[AXES][NODES][PAST]
+    double agreed[AXES][NODES]  # sum of what it said beyond times what came beyond, and of the former's square
+    double said[AXES][NODES]
+    double trust[AXES][NODES]   # how much of it counts, 0 to 1
     double waiting[2]           # how far roll and pitch go beyond what is slow in the next half second [rad]
     double hurry                # by how much the limit is exceeded now at most, in shares of it
     int64_t open                # whether it tilts faster now

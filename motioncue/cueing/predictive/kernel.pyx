@@ -97,14 +97,45 @@ cdef bint finite(const Motion* m) noexcept nogil:
     )
 
 
-cdef void look(void* state, const void* coeffs, const Motion* ahead) noexcept nogil:
+cdef void look(void* state, const void* coeffs, const Motion* ahead, bint weighed) noexcept nogil:
     """Take in what the car will do, for the next step."""
     cdef PredictiveState* s = <PredictiveState*>state
     cdef int i
+    if weighed and not (<const PredictiveCoeffs*>coeffs).remembers:
+        return
+    s.weighed = weighed
     for i in range(AHEAD):
         s.known[i] = finite(&ahead[i])
         if s.known[i]:
             felt_in_car(<const PredictiveCoeffs*>coeffs, &ahead[i], s.ahead[i])
+
+
+cdef void prove(const PredictiveCoeffs* c, PredictiveState* s, const double* car) noexcept nogil:
+    """Compare what is felt now with what was foreseen of it, and with what the lap before said; keep what both say now.
+
+    The share of what it says beyond that is best is the one with the least squares, beside a prior of none at all.
+    """
+    cdef double own[NODES]
+    cdef double beyond
+    cdef int place = s.foresee.newest
+    cdef int sense, node, then
+    for sense in range(AXES):
+        foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], own)
+        for node in range(1, NODES):
+            then = (place - c.foresee.lag[node]) & (PAST - 1)
+            beyond = s.beyond[sense][node][then]
+            if beyond != 0.0 and s.foresee.beats > c.foresee.lag[node]:
+                s.agreed[sense][node] *= c.proved
+                s.agreed[sense][node] += beyond * (car[sense] - s.expected[sense][node][then])
+                s.said[sense][node] = c.proved * s.said[sense][node] + beyond * beyond
+                s.trust[sense][node] = s.agreed[sense][node] / (s.said[sense][node] + c.proof[sense])
+                s.trust[sense][node] = within(s.trust[sense][node], 1.0)
+                if s.trust[sense][node] < 0.0:
+                    s.trust[sense][node] = 0.0
+            s.expected[sense][node][place] = own[node]
+            s.beyond[sense][node][place] = 0.0
+            if s.weighed and s.known[node - 1]:
+                s.beyond[sense][node][place] = s.ahead[node - 1][sense] - own[node]
 
 
 cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
@@ -261,7 +292,8 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
         for j in range(AHEAD):
             if s.known[j]:
-                foreseen[j + 1] = s.ahead[j][sense]
+                own = s.trust[sense][j + 1] if s.weighed else 1.0
+                foreseen[j + 1] += own * (s.ahead[j][sense] - foreseen[j + 1])
     add_up(g.gradient, known, size, g.unknowns, q.problem.f)
     add_up(g.drift, known, moved, g.rows, shifts)
     for i in range(g.unknowns):
@@ -525,6 +557,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     cdef const PredictiveCoeffs* c = <const PredictiveCoeffs*>coeffs
     cdef double car[AXES]
     cdef double* felt = <double*>cue
+    cdef bint beats
     cdef int i
     if s.number != c.number:
         if s.number:
@@ -533,7 +566,10 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
             s.since = NARROWING
         s.number = c.number
     felt_in_car(c, motion, car)
+    beats = c.remembers and s.foresee.tick == 0
     foresee_tick(&c.foresee, &s.foresee, car)
+    if beats:
+        prove(c, s, car)
     for i in range(c.groups):
         if c.group[i].phase == s.tick:
             plan_group(c, i, s, car)
@@ -545,6 +581,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
     memset(s.known, 0, sizeof(s.known))
+    s.weighed = False
     cue.speed = motion.speed
     cue.engine_speed = motion.engine_speed
 
@@ -586,15 +623,17 @@ cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear
     return 0
 
 
-cdef int fill_outlook(ForeseeCoeffs* f, outlook) except -1:
+cdef int fill_outlook(PredictiveCoeffs* c, outlook) except -1:
     """Fill in how the car's motion is foreseen."""
+    cdef ForeseeCoeffs* f = &c.foresee
     cdef int sense, node, k
     f.learns, f.beat = outlook["learns"], outlook["beat"]
+    c.remembers, c.proved = outlook["remembers"], outlook["proved"]
     f.quick, f.slow, f.kept = outlook["quick"], outlook["slow"], outlook["kept"]
     for node in range(NODES):
         f.lag[node] = outlook["lags"][node]
     for sense in range(AXES):
-        f.prior[sense] = outlook["prior"][sense]
+        f.prior[sense], c.proof[sense] = outlook["prior"][sense], outlook["proof"][sense]
         for node in range(NODES):
             for k in range(3):
                 f.decayed[sense][node][k] = outlook["decayed"][sense, node, k]
@@ -662,7 +701,7 @@ cdef class Predictive(Algorithm):
             c.largest[i] = LARGEST[i]
             c.guard[i] = Guard(guard[i][0], guard[i][1], guard[i][2], guard[i][3])
         c.tilt_rate, c.hurry, c.burst = tilt[0], tilt[1] / tilt[0], tilt[2]
-        fill_outlook(&c.foresee, outlook)
+        fill_outlook(c, outlook)
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])
         for i, (channels, senses, program) in enumerate(groups):
@@ -670,7 +709,7 @@ cdef class Predictive(Algorithm):
             solver = Solver(program.hessian, program.rows, soft, iterations)
             first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver)
             c.group[i].phase = i * period // len(groups)
-        c.number = number_of(groups, (np.asarray(guard).tolist(), gain, outlook["learns"], tilt))
+        c.number = number_of(groups, (np.asarray(guard).tolist(), gain, outlook["learns"], outlook["remembers"], tilt))
         if first > ROWS:
             raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
         self.calls.step = step

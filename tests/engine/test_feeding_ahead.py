@@ -1,0 +1,105 @@
+"""What a program says that the car will do: it reaches the plan at its time, is recorded, is refused if it is none."""
+
+from threading import Event
+
+import numpy as np
+import pytest
+from helpers import Sink
+from test_feeding import fed, sent_to
+
+import motioncue
+from motioncue.core.channels import AHEAD_MARK, AHEAD_S, MOTION_DTYPE
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.replay import first_difference, repeat
+from motioncue.errors import ConfigError
+
+RIDE = ("cueing.algorithm=predictive", "platform.preset=box-small", "limits=none")
+
+
+def future(time):
+    """Return the car's motion at some times: at rest for ten seconds, then bends and brakes; time in `engine_speed`."""
+    rows = np.zeros(np.shape(time), MOTION_DTYPE)
+    driven = np.clip(time - 10.0, 0.0, None)
+    rows["surge"] = 2.0 * np.sin(1.1 * driven) * np.clip(driven, 0.0, 1.0)
+    rows["sway"] = 3.0 * np.sin(0.7 * driven) * np.clip(driven, 0.0, 1.0)
+    rows["engine_speed"] = rows["frame_time"] = time
+    rows["speed"] = np.nan
+    return rows
+
+
+def package(time, known=True):
+    rows = future(np.array([time]))
+    return rows.tobytes() + (AHEAD_MARK + future(time + np.array(AHEAD_S)).tobytes() if known else b"")
+
+
+@pytest.mark.parametrize("bridge", ["hold", "linear"])
+@pytest.mark.parametrize("rate_hz", [20.0, 100.0])
+def test_a_plan_sees_what_a_program_says_at_its_time(bridge, rate_hz):
+    """As the same ticks offline, told what straight lines between the rows are at the time that each tick shows."""
+    profile = load_profile("program-dk", *RIDE, f"source.bridge={bridge}")
+    times = np.arange(0.0, 18.0, 1.0 / rate_hz)
+    pipeline, _ = fed(profile, [package(time) for time in times], rate_hz)
+    ticks = pipeline.emitter.trace
+    ticks = ticks[ticks["weight"] == 1.0]
+    shown, newest = ticks["motion"]["engine_speed"], ticks["motion"]["frame_time"]
+    from_rest = int(np.argmax(shown > 5.0))
+    ticks, shown, newest = ticks[from_rest:], shown[from_rest:], newest[from_rest:]
+    nodes = np.array([0.0, *AHEAD_S])
+    ahead = np.zeros((len(ticks), len(AHEAD_S)), MOTION_DTYPE)
+    for name in ("surge", "sway"):
+        for row, (time, frame) in enumerate(zip(shown, newest, strict=True)):
+            known = future(frame + nodes)[name]
+            ahead[name][row] = np.interp(np.array(AHEAD_S) + time - frame, nodes, known)
+    expected = motioncue.cue(profile, np.ascontiguousarray(ticks["motion"]), ahead=ahead)
+    without = motioncue.cue(profile, np.ascontiguousarray(ticks["motion"]))
+    for name in ("surge_displacement", "pitch", "roll"):
+        size = np.abs(expected[name]).max()
+        assert np.abs(ticks["cue"][name] - expected[name]).max() < 0.02 * size, name
+        assert np.abs(without[name] - expected[name]).max() > 0.1 * size, name
+
+
+def test_what_is_not_known_or_too_old_is_foreseen_as_always():
+    """Rows of NaN, and frames without rows, give the bits of a program that knows nothing; so does what has stopped."""
+    profile = load_profile("program-dk", *RIDE)
+    times = np.arange(0.0, 12.0, 0.02)
+    unknown = np.zeros(len(AHEAD_S), MOTION_DTYPE)
+    unknown["roll"] = np.nan
+    plain, empty = (
+        fed(profile, [package(time, known=False) + tail for time in times], 50.0)[0].emitter
+        for tail in (b"", AHEAD_MARK + unknown.tobytes())
+    )
+    assert first_difference(plain.trace, empty.trace) is None
+    told, stopped = (
+        fed(profile, [package(time, known) for time in times] + 50 * [b""], 50.0)[0].emitter for known in (True, False)
+    )
+    assert first_difference(told.trace, stopped.trace) is not None
+    for emitter in (told, stopped):
+        emitter.run(until_ns=emitter.trace["deadline"][-1] + 5_000_000_000)
+        assert emitter.trace["cue"]["surge_displacement"][-1] == 0.0
+
+
+def test_a_tail_without_the_mark_is_a_packet_of_the_wrong_size():
+    rows = future(np.arange(len(AHEAD_S) + 1.0))
+    pipeline, feeder = fed(load_profile("program-dk"), [], 50.0)
+    assert not feeder.feed(rows.tobytes())
+    assert not feeder.feed(rows[:1].tobytes() + b"mcahead2" + rows[1:].tobytes())
+    assert not feeder.feed(AHEAD_MARK + rows[1:].tobytes())
+    assert feeder.feed(rows[:1].tobytes() + AHEAD_MARK + rows[1:].tobytes())
+    assert pipeline.intake.rejected == {"type": 3}
+
+
+@pytest.mark.rt
+def test_a_recording_of_it_gives_the_same_bits(tmp_path):
+    with Sink() as sink, motioncue.Engine(sent_to(sink, *RIDE), record=tmp_path / "fed.mcap") as engine:
+        for bad in (future(np.zeros(6)), np.zeros(7), [1.0], "no"):
+            with pytest.raises(ConfigError, match=r"ahead: found .*, allowed is MOTION_DTYPE, shape \(7,\)"):
+                engine.feed(future(np.zeros(1)), ahead=bad)
+        for time in np.arange(8.0, 11.0, 0.02):
+            known = None if time > 10.5 else future(time + np.array(AHEAD_S))
+            assert engine.feed(future(np.array([time])), ahead=known)
+            Event().wait(0.02)
+    recorded = motioncue.read(tmp_path / "fed.mcap")
+    assert {len(each.data) for each in recorded.packages} == {len(package(0.0, known)) for known in (True, False)}
+    assert len(recorded.motion) == len(recorded.packages)
+    assert first_difference(recorded.ticks, repeat(recorded).ticks) is None
+    assert np.abs(recorded.ticks["cue"]["surge_displacement"]).max() > 1e-3

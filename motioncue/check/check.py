@@ -29,7 +29,7 @@ from motioncue.check.compare import (
     turns,
     windows_of,
 )
-from motioncue.check.description import corrected, corrections
+from motioncue.check.description import corrected, corrections, suspected
 from motioncue.check.signs import examine
 from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.intake import read_frames
@@ -193,6 +193,7 @@ class Report(NamedTuple):
     mended: list[str]  # findings that the changes correct
     left: list[str]  # wrong findings that no change corrects
     verdict: Literal["ok", "wrong", "unknown"]
+    suspected: Sequence[str] = ()  # mistakes of the simulator, in words, of which each explains what no option mends
 
 
 def check(
@@ -221,7 +222,9 @@ def check(
         )
     if timing.frames >= 2 and timing.rate_hz is None:
         raise PacketError(f"{system}: found no times in the packages or beside them; give the frames' rate (--rate)")
-    return Report(timing, findings, *advice, _overall(findings, advice))
+    overall = _overall(findings, advice)
+    suspects = source.suspected(findings) if advice.left and not (advice.changes or advice.either) else []
+    return Report(timing, findings, *advice, overall, suspects)
 
 
 def _other_sizes(module: Any, packages: Sequence[bytes]) -> str:
@@ -259,6 +262,7 @@ class _Source:
         self._came = None if times_s is None else [1 + round((time - times_s[0]) * 1e9) for time in times_s]
         self._period = 1e9 / rate_hz if rate_hz else 0.0  # [ns]
         self._watch = watch
+        self._drive: Drive | None = None  # as it was read at first
 
     @cached_property
     def corrections(self) -> list[str]:
@@ -271,6 +275,10 @@ class _Source:
         if words not in self._sources:
             self._sources[words] = corrected(self.module, words)
         return self._sources[words]
+
+    def suspected(self, findings: Sequence[Finding]) -> list[str]:
+        """Return which mistakes of the simulator explain the drive as it was read at first."""
+        return [] if self._drive is None else suspected(self._drive, {finding.name: finding for finding in findings})
 
     def findings(self, options: Any, acceleration: str, most: int | None = None, correction: str = "") -> list[Finding]:
         """Return the findings of a reading, from its first `most` frames."""
@@ -312,6 +320,7 @@ class _Source:
         )
         timed, clock = judge_clocks(own, arrival, drive)
         drive = drive._replace(time=motion["frame_time"] * np.nan if clock is None else clock)
+        self._drive = self._drive or drive
         return [read, steady, timed, *examine(drive)], timing
 
     def _clocks(self, motion: Any) -> tuple[Any, Any]:

@@ -36,6 +36,7 @@ from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 QUIET_S = 0.5  # without another datagram, the simulator is waiting for an answer that only a known system gives
 JUDGED = ("source.options.", "source.acceleration=", "watch.")  # keys that --set may change without a profile
+SUSPECTS = 3  # explanations to name
 MANEUVERS = 2  # to propose: those that settle most
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
@@ -149,6 +150,7 @@ def command(
                 "either": report.either,
                 "mended": report.mended,
                 "left": report.left,
+                "suspected": report.suspected,
             }
         )
     if report.verdict == "wrong":
@@ -385,7 +387,11 @@ def _print_advice(report: Any, described: bool) -> None:
         told = "which" if len(report.either) > 1 else "whether it is right"
         echo(f"the drive does not tell {told}: settle more, and examine again", indent=2)
     found = {finding.name: finding for finding in report.findings}
-    for name in report.left if not report.either else ():
+    if report.suspected:
+        what = "; or ".join(report.suspected[:SUSPECTS])
+        echo(f"no option mends that, and this would explain it: {what}", indent=2)
+        echo("look at the simulator's settings and version, or what converts its data", indent=2)
+    for name in report.left if not (report.either or report.suspected) else ():
         echo(f"no option mends {name}: {_remedy(found[name], described)}", indent=2)
 
 

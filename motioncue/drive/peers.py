@@ -4,6 +4,7 @@ import mmap
 import os
 import select
 import socket
+import struct
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from motioncue.transports.mapped import SHARED
 from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.wire.description import Gather
 
+BUFFER = 8192  # size of a buffer in memory that lists its variables [bytes]
 LATE_S = 0.25  # a longer delay is not caught up
 
 
@@ -119,6 +121,7 @@ class MemorySimulator(DatagramSimulator):
         self._file = ""
         if sys.platform == "win32":
             self._map = mmap.mmap(-1, self._gather.size, tagname=f"Local\\{endpoint.path}")
+            self._list_variables()
             return
         self._file = f"{SHARED}/{endpoint.path}"
         try:
@@ -130,6 +133,21 @@ class MemorySimulator(DatagramSimulator):
             self._map = mmap.mmap(file, self._gather.size)
         finally:
             os.close(file)
+
+        self._list_variables()
+
+    def _list_variables(self) -> None:
+        """Write the list of variables, if the memory has one as iRacing's SDK does."""
+        if not self._gather.windows[0].name:
+            return
+        kinds = {1: 1, 4: 4, 8: 5}  # bool, float, double
+        head, place = struct.pack("<10i8x", 2, 1, 60, 0, 0, 0, len(self._gather.windows), 112, 4, BUFFER), 0
+        buffers = b"".join(struct.pack("<2i8x", 0, self._gather.size - BUFFER * (4 - n)) for n in range(4))
+        for number, part in enumerate(self._gather.windows):
+            listed = struct.pack("<3i4x32s", kinds.get(part.size, 1), place, 1, part.name.encode())
+            self._map[112 + 144 * number : 112 + 144 * number + len(listed)] = listed
+            place += part.size
+        self._map[: len(head) + len(buffers)] = head + buffers
 
     def _close(self) -> None:
         self._map.close()
@@ -146,6 +164,14 @@ class MemorySimulator(DatagramSimulator):
             package[gather.counter : gather.counter + gather.counter_size] = self._bytes()
             if gather.end >= 0:
                 package[gather.end : gather.end + gather.counter_size] = self._bytes(self._counter - 1)
+        if gather.windows[0].name:
+            tick = self._counter + 1
+            at = gather.size - BUFFER * (4 - tick % 4)
+            self._map[at : at + len(package)] = bytes(package)
+            self._map[48 + 16 * (tick % 4) : 52 + 16 * (tick % 4)] = struct.pack("<i", tick)
+            self._counter = tick
+            self._count(each, 0)
+            return
         at = 0
         for part in gather.windows:
             self._map[part.offset : part.offset + part.size] = bytes(package[at : at + part.size])

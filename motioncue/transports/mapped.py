@@ -58,6 +58,8 @@ class Finder:
             if memory is None:
                 continue
             now, packet = memory.count(), memory.take()
+            if now is None:  # what is listed there has changed, or it has ended: looked up anew
+                continue
             moved = counter is not None and now != counter and packet is not None and self._gather.fits(packet)
             # A look between two states, or at one that is being written, proves nothing either way.
             looks = looks + 1 if moved else looks if now == counter or packet is None else 0

@@ -14,7 +14,8 @@
 #include <unistd.h>
 #endif
 enum {
-    MC_WINDOWS = 16,
+    MC_WINDOWS = 32,
+    MC_NAMED = 48, /* bytes of a variable's header that say its type, place, count and name */
     MC_GATHERED = 4096, /* largest packet [bytes] */
     MC_WHOLE = 1,
     MC_TORN = 0,
@@ -25,6 +26,8 @@ typedef struct {
     int64_t index;        /* offset of the block's number, -1: none */
     int64_t index_size;   /* 1, 2 or 4 [bytes] */
     int64_t stride;       /* from block to block [bytes] */
+    int64_t entry;        /* offset of the variable's header, by which `offset` is in the newest buffer; -1: none */
+    uint8_t header[MC_NAMED]; /* how that header began when it was looked up */
 } mc_window;
 typedef struct {
     int64_t handle;      /* descriptor; Windows: handle of the mapping; -1: none */
@@ -50,9 +53,29 @@ static inline int mc_memory_read(const mc_memory *m, int64_t at, void *out, int6
     return pread((int)m->handle, out, (size_t)size, (off_t)at) == size;
 #endif
 }
+static inline int64_t mc_memory_int(const uint8_t *at) {
+    return (int32_t)((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
+}
+/* Find the newest of the buffers that iRacing's SDK writes in turn, while it is connected and the variable is where it was.
+
+   Its head: status at 4, number of buffers at 32, and from 48 on for each a count of ticks, written last, and its offset. */
+static inline int mc_memory_newest(const mc_memory *m, const mc_window *w, int64_t *at) {
+    uint8_t head[112], header[MC_NAMED];
+    int64_t i, n, newest = -1;
+    if (!mc_memory_read(m, 0, head, sizeof head) || !mc_memory_read(m, w->entry, header, sizeof header)) return 0;
+    if (!(head[4] & 1) || memcmp(header, w->header, sizeof header)) return 0;
+    n = mc_memory_int(head + 32);
+    for (i = 0; i < n && i < 4; i++)
+        if (newest < mc_memory_int(head + 48 + 16 * i)) {
+            newest = mc_memory_int(head + 48 + 16 * i);
+            *at = w->offset + mc_memory_int(head + 52 + 16 * i);
+        }
+    return newest >= 0;
+}
 /* Find where a window begins at the moment. */
 static inline int mc_memory_place(const mc_memory *m, const mc_window *w, int64_t *at) {
     uint8_t number[4] = {0, 0, 0, 0};
+    if (w->entry >= 0) return mc_memory_newest(m, w, at);
     *at = w->offset;
     if (w->index < 0) return 1;
     if (!mc_memory_read(m, w->index, number, w->index_size)) return 0;

@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 cdef extern from "motioncue/transports/memory.h" nogil:
     enum:
         MC_WINDOWS
+        MC_NAMED
         MC_GATHERED
         MC_WHOLE
         MC_TORN
@@ -16,6 +17,8 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         int64_t index
         int64_t index_size
         int64_t stride
+        int64_t entry
+        uint8_t header[MC_NAMED]
     ctypedef struct mc_memory:
         int64_t handle
         int64_t size
@@ -27,6 +30,7 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         int end
         bint odd
     bint mc_memory_read(const mc_memory* m, int64_t at, void* out, int64_t size)
+    int64_t mc_memory_int(const uint8_t* at)
     bint mc_memory_number(const mc_memory* m, int offset, int size, uint64_t* out)
     int mc_memory_take(mc_memory* m, uint8_t* out)
     void mc_memory_close(mc_memory* m)
@@ -35,4 +39,4 @@ cdef extern from "motioncue/transports/memory.h" nogil:
 cdef class Memory:
     cdef mc_memory memory
     cdef readonly object where
-    cdef object _key
+    cdef object _key, _names

@@ -2,7 +2,7 @@
 
 from libc.stddef cimport wchar_t
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import os
 import sys
@@ -26,6 +26,11 @@ cdef extern from *:
     int mc_memory_opened(mc_memory* m, object name) except -1
 
 
+cdef int[6] VARIABLE = [1, 1, 4, 4, 4, 8]   # sizes of a variable's types: char, bool, int, bits, float, double [bytes]
+ENTRY = 144                                     # size of a variable's header [bytes]
+MOST_NAMES = 4096
+
+
 cdef class Memory:
     """A mapping, and the windows of it that make a packet."""
 
@@ -36,14 +41,18 @@ cdef class Memory:
         if not 0 < len(gather.windows) <= MC_WINDOWS:
             raise ValueError(f"windows: found {len(gather.windows)}, allowed are 1 to {MC_WINDOWS}")
         for window in gather.windows:
-            m.windows[m.n] = mc_window(window.offset, window.size, window.number, window.number_size, window.stride)
+            m.windows[m.n].offset, m.windows[m.n].size, m.windows[m.n].index = window.offset, window.size, window.number
+            m.windows[m.n].index_size, m.windows[m.n].stride, m.windows[m.n].entry = window.number_size, window.stride, -1
             m.packet += window.size
             m.n += 1
         if m.packet > MC_GATHERED:
             raise ValueError(f"windows: found {m.packet} bytes, allowed are {MC_GATHERED}")
         m.counter, m.counter_size, m.end, m.odd = gather.counter, gather.counter_size, gather.end, gather.odd
+        self._names = [window.name for window in gather.windows]
         self.where = where
         self._open()
+        if any(self._names):
+            self._find()
 
     def _open(self):
         cdef mc_memory* m = &self.memory
@@ -54,6 +63,31 @@ cdef class Memory:
         m.handle = os.open(self.where, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         found = os.fstat(m.handle)
         m.size, self._key = found.st_size, (found.st_dev, found.st_ino)
+
+    def _find(self):
+        """Find the variables by name, as iRacing's SDK lists them: how many at 24, from where on at 28."""
+        cdef mc_memory* m = &self.memory
+        cdef uint8_t head[8]
+        cdef uint8_t header[MC_NAMED]
+        cdef int64_t entry
+        cdef int64_t place
+        cdef int64_t kind
+        found = {}
+        if mc_memory_read(m, 24, head, 8):
+            for place in range(min(mc_memory_int(head), MOST_NAMES)):
+                entry = mc_memory_int(head + 4) + ENTRY * place
+                if not mc_memory_read(m, entry, header, MC_NAMED):
+                    break
+                found.setdefault((<bytes>header[16:MC_NAMED]).partition(b"\0")[0].decode("latin-1"), entry)
+        for place, name in enumerate(self._names):
+            entry = found.get(name, -1)
+            if entry < 0 or not mc_memory_read(m, entry, header, MC_NAMED):
+                raise OSError(2, f"there is no variable {name} in it", self.where)
+            kind = mc_memory_int(header)
+            if not 0 <= kind < 6 or m.windows[place].size > VARIABLE[kind] * mc_memory_int(header + 8):
+                raise OSError(22, f"the variable {name} is smaller than {m.windows[place].size} bytes", self.where)
+            m.windows[place].entry, m.windows[place].offset = entry, mc_memory_int(header + 4)
+            memcpy(m.windows[place].header, header, MC_NAMED)
 
     def __dealloc__(self):
         mc_memory_close(&self.memory)

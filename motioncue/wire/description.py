@@ -430,8 +430,10 @@ class Beat(Table, frozen=True, kw_only=True):
 class SourceWindow(Table, frozen=True, kw_only=True):
     """A part of the shared memory; with `index` it is that of one block, such as the player's car."""
 
-    offset: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
+    offset: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)] | None = None
     """Offset in the mapping [bytes]; with `index` that of the first block's part."""
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=31)] | None = None
+    """In place of `offset`: the variable's name, in memory that lists its variables as iRacing's SDK does."""
     size: Annotated[int, msgspec.Meta(ge=1, le=4096)]
     """Size [bytes]."""
     index: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)] | None = None
@@ -447,7 +449,7 @@ class SharedMemory(Table, frozen=True, kw_only=True):
 
     size: Annotated[int, msgspec.Meta(ge=1, le=1 << 30)]
     """Size of the mapping [bytes]; systems round it up."""
-    gather: Annotated[tuple[SourceWindow, ...], msgspec.Meta(min_length=1, max_length=16)]
+    gather: Annotated[tuple[SourceWindow, ...], msgspec.Meta(min_length=1, max_length=32)]
     """Parts that are joined to the packet, in this order; all other offsets are those in the packet."""
     counter: SourceOffset
     """Offset of a number that changes with every state."""
@@ -514,6 +516,7 @@ class Window(NamedTuple):
     number: int = -1  # offset of the number of the block to use; -1: none
     number_size: int = 1  # [bytes]
     stride: int = 0  # from block to block [bytes]
+    name: str = ""  # of the variable, if the memory lists its variables; then `offset` is 0
 
 
 class Gather(NamedTuple):

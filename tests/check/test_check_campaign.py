@@ -7,7 +7,8 @@
 import numpy as np
 import pytest
 from campaign.cases import Case, all_cases, confusion, described, run
-from campaign.drives import DRIVES
+from campaign.drives import DRIVES, states_of
+from campaign.faults import FAULTS
 from campaign.wires import INVENTED, WIRES, options_of, say
 
 from motioncue.check.check import check
@@ -133,3 +134,32 @@ def test_the_quantity_that_comes_late_is_named(source):
 def test_what_no_option_explains_gets_no_advice(source, drive, fault):
     outcome = run(Case(source, drive, fault), check)
     assert (outcome.verdict, outcome.changes) == ("wrong", {})
+
+
+SUSPECTS = {
+    ("roll and pitch swapped",): "roll and pitch are exchanged",
+    ("pitch negated",): "pitch has the opposite sign",
+    ("yaw negated",): "yaw has the opposite sign",
+    ("yaw half a turn off",): "yaw is half a turn off",
+    ("yaw a quarter off",): "yaw is a quarter turn too far right",
+    ("position x negated", "velocity x negated"): "the world is mirrored: east and west are exchanged",
+    ("velocity in km/h", "roll and pitch swapped"): "the velocity is in km/h, and roll and pitch are exchanged",
+}
+"""Faults that no option of a built-in source mends, and their names in words."""
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("source", ["city-car-driving", "beamng", "vehicle-physics-pro"])
+@pytest.mark.parametrize("faults", SUSPECTS, ids="+".join)
+def test_what_no_option_mends_is_named_in_words(source, faults):
+    """City Car Driving says accelerations and rates along the world's axes, the others along the car's."""
+    if source == "vehicle-physics-pro" and any("velocity" in fault for fault in faults):
+        return  # it says its velocity along the car's axes, so that this is another fault
+    wire, said = WIRES[source], say(WIRES[source], "tour")
+    for fault in faults:
+        said = FAULTS[fault].change(wire, said.copy(), states_of("tour"))
+    packages = [*wire.first, *(row.tobytes() for row in said.rows)]
+    report = check(wire.system, packages, [*said.times[:1].repeat(len(wire.first)), *said.times])
+    assert (report.verdict, report.changes, report.either) == ("wrong", {}, [])
+    assert {*SUSPECTS[faults].split(", and ")} in [{*words.split(", and ")} for words in report.suspected]
+    assert len(report.suspected) <= 3

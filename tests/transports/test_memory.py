@@ -130,6 +130,57 @@ def test_parts_are_joined_and_a_number_says_which_block(page):
     assert reading.count() is None
 
 
+LISTED = Gather(65536, (Window(0, 8, name="SessionTime"), Window(0, 4, name="Roll")), 0, 8)
+
+
+def list_variables(memory, *names):
+    """Write the list as iRacing's SDK does: names of doubles, 4 buffers of 1000 bytes from 8000 on."""
+    memory.put(0, struct.pack("<10i", 2, 1, 60, 0, 0, 0, len(names), 144, 4, 1000))
+    for number, name in enumerate(names):
+        memory.put(144 + 144 * number, struct.pack("<3i4x32s", 5, 8 * number, 1, name.encode()))
+    for number in range(4):
+        memory.put(48 + 16 * number, struct.pack("<2i", number, 8000 + 1000 * number))
+
+
+def test_variables_are_found_by_name_in_the_newest_buffer(page):
+    memory = page(65536)
+    list_variables(memory, "Yaw", "SessionTime", "Roll")
+    reading = Memory(memory.path, LISTED)
+    memory.put(8000 + 3000 + 8, struct.pack("<2d", 1.5, 0.25))
+    assert reading.take() == struct.pack("<d", 1.5) + struct.pack("<d", 0.25)[:4]
+    memory.put(8000 + 1000 + 8, struct.pack("<2d", 2.5, 0.5))
+    memory.put(48 + 16, struct.pack("<i", 9))  # written, so it is the newest
+    assert reading.count() == int.from_bytes(struct.pack("<d", 2.5), "little")
+    assert reading.take()[:8] == struct.pack("<d", 2.5)
+
+
+def test_a_list_that_changes_ends_the_reading_and_is_looked_up_anew(page):
+    """Another car has other variables: nothing is read from where one was before."""
+    memory = page(65536)
+    list_variables(memory, "Yaw", "SessionTime", "Roll")
+    finder, reading = Finder(memory.name, LISTED), Memory(memory.path, LISTED)
+    assert finder() is None
+    list_variables(memory, "SessionTime", "Yaw", "Roll")
+    assert (reading.take(), reading.count()) == (None, None)
+    list_variables(memory, "Roll")
+    with pytest.raises(OSError, match="there is no variable SessionTime"):
+        Memory(memory.path, LISTED)
+    list_variables(memory, "SessionTime", "Roll")
+    for look in range(5):  # one drops what was looked up, one looks it up, and it has to move three times
+        memory.put(8000 + 3000, struct.pack("<d", 1.0 + look))
+        anew = finder()
+    assert anew.where == memory.path
+
+
+def test_a_simulator_that_is_not_connected_is_not_read(page):
+    memory = page(65536)
+    list_variables(memory, "SessionTime", "Roll")
+    reading = Memory(memory.path, LISTED)
+    assert reading.take() is not None
+    memory.put(4, bytes(4))
+    assert reading.take() is None
+
+
 def test_a_file_that_shrinks_is_gone_and_ends_nothing_else(page):
     memory = page()
     reading = Memory(memory.path, PLAIN)

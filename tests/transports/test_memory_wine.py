@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -9,7 +10,10 @@ import time
 import pytest
 from helpers import eventually
 
+from motioncue import sources
+from motioncue.engine.assembly import load_profile
 from motioncue.engine.reception import Listener
+from motioncue.virtual.simulators import drive_packages
 
 COMPILER, WINE = shutil.which("x86_64-w64-mingw32-gcc"), shutil.which("wine")
 SOURCE = os.path.join(os.path.dirname(__file__), "..", "windows", "memory.c")
@@ -32,9 +36,9 @@ def program(tmp_path_factory):
     subprocess.run([COMPILER, "-O2", "-Wall", "-o", exe, SOURCE], check=True)
     started = []
 
-    def start(prefix, seconds):
+    def start(prefix, seconds, name="acpmf_physics", size=800, *file):
         own = {"WINEPREFIX": str(folder / prefix), "WINEDEBUG": "-all", "DISPLAY": ""}
-        command = [WINE, str(exe), "acpmf_physics", "800", str(seconds)]
+        command = [WINE, str(exe), name, str(size), str(seconds), *map(str, file)]
         program = subprocess.Popen(
             command, env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -75,3 +79,46 @@ def test_of_two_games_in_two_prefixes_none_is_read_until_one_is_left(program):
             time.sleep(0.2)
         eventually(lambda: listener.stats()["frames_received"] > 300)
         assert second.poll() is None
+
+
+TITLES = {  # the states a second that the documents give
+    "assetto-corsa-dk": 333,
+    "automobilista-2-memory-dk": 100,
+    "raceroom-dk": 400,
+    "rfactor-2-dk": 50,
+    "truck-simulator-dk": 60,
+}
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_every_layout_that_a_windows_program_writes_gives_the_motion_that_its_packets_give(program, tmp_path, name):
+    """Written part by part at the game's rate: none comes torn, and the last is what a feed of them gives."""
+    source = sources.by_profile(name)
+    gather, packets = source.gather, [each.package for each in drive_packages(name, "turns", TITLES[name], 12.0)]
+    mark = 1 if gather.odd else 2 if gather.end >= 0 else 0
+    head = [len(gather.windows), len(packets[0]), 1_000_000 // TITLES[name], gather.counter, gather.counter_size, mark]
+    head += [gather.end, *(number for part in gather.windows for number in (part.offset, part.size))]
+    file = tmp_path / "states"
+    file.write_bytes(struct.pack(f"<{len(head)}i", *head) + b"".join(packets))
+    fed = source.intake(*sources.read_as(name)[:1])
+    fed.begin(0)
+    for number, packet in enumerate(packets):
+        fed.feed(packet, 1 + round(1e9 * number / TITLES[name]))
+    with Listener(name, f"memory://{source_name(name)}") as listener:
+        game = program("first", 12, source_name(name), gather.size, file)
+        written = int(game.communicate(timeout=90)[0])
+        eventually(lambda: listener.stats()["sessions"] == 1)
+        stats = listener.stats()
+    assert written == len(packets)
+    assert stats["rejected"] == {}
+    assert stats["frames_received"] > 0.6 * written  # the first are not read, while it is searched
+    channels = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed")
+    last = fed.newest()
+    assert [stats["motion"][channel] for channel in channels] == pytest.approx(
+        [last[channel][0] for channel in channels], abs=1e-6
+    )
+
+
+def source_name(profile):
+    """Return the name of a profile's mapping."""
+    return load_profile(profile).source.endpoints[0].removeprefix("memory://")

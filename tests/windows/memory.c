@@ -1,4 +1,6 @@
-/* A simulator for Windows that writes shared memory as Assetto Corsa does: `memory.exe NAME SIZE SECONDS`.
+/* A simulator for Windows that writes shared memory: `memory.exe NAME SIZE SECONDS [FILE]`.
+
+   With a FILE it writes the states in it, see `play`.  Without one it does as Assetto Corsa:
 
    Every 3 ms a state in the layout of acpmf_physics: a car at 20 m/s that turns left at 0.4 rad/s, with 8 m/s^2 to the
    left, as 20 * 0.4; the state's number first, and every other number of its own in place.  Besides it, memory of the same
@@ -9,6 +11,44 @@
 #include <windows.h>
 
 static void put(char *page, int offset, float value) { memcpy(page + offset, &value, 4); }
+
+/* Write the states of a file, whose head is int32: parts, bytes a state, microseconds a state, place of the counter in a
+   state, its size, how a state is marked (0 not at all, 1 odd counter, 2 copy of the counter), place of the copy; then
+   offset and size of each part; then states.  While one is half written, a look at it is torn. */
+static int play(char *page, const char *name) {
+    int head[7], parts[64], i, half, at, step = 0;
+    unsigned count = 0;
+    char state[4096];
+    LARGE_INTEGER frequency, start, now;
+    FILE *file = fopen(name, "rb");
+    if (!file || fread(head, 4, 7, file) != 7 || head[0] > 32 || head[1] > 4096) return 1;
+    if (fread(parts, 4, 2 * head[0], file) != (size_t)(2 * head[0])) return 1;
+    QueryPerformanceFrequency(&frequency);
+    QueryPerformanceCounter(&start);
+    while (fread(state, 1, head[1], file) == (size_t)head[1]) {
+        for (half = 0; half < 3; half++) { /* the counter alone, all else, the end */
+            unsigned number = head[5] == 1 ? 2 * count + (half < 2) : count + 1, copy = half < 2 ? count : count + 1;
+            if (head[5]) memcpy(state + head[3], &number, 4);
+            if (head[5] == 2) memcpy(state + head[6], &copy, 4);
+            if (half == 2 && head[5] == 1) number = 2 * count + 2, memcpy(state + head[3], &number, 4);
+            for (i = at = 0; i < head[0]; at += parts[2 * i++ + 1]) {
+                int own = head[3] >= at && head[3] < at + parts[2 * i + 1], first = head[3] - at;
+                if (half == 1) memcpy(page + parts[2 * i], state + at, parts[2 * i + 1]);
+                if (half != 1 && head[5] && own) memcpy(page + parts[2 * i] + first, state + head[3], 4);
+                if (half == 2 && head[5] == 2) memcpy(page + parts[0] + head[6], state + head[6], 4);
+            }
+        }
+        count++;
+        step++;
+        do {
+            QueryPerformanceCounter(&now);
+            if ((now.QuadPart - start.QuadPart) * 1000000 < (long long)step * head[2] * frequency.QuadPart) Sleep(1);
+        } while ((now.QuadPart - start.QuadPart) * 1000000 < (long long)step * head[2] * frequency.QuadPart);
+    }
+    fclose(file);
+    printf("%d\n", step);
+    return 0;
+}
 
 int main(int argc, char **argv) {
     int size = argc > 2 ? atoi(argv[2]) : 800, seconds = argc > 3 ? atoi(argv[3]) : 5, step = 0;
@@ -32,6 +72,7 @@ int main(int argc, char **argv) {
     memcpy(still, state, sizeof state);
     printf("writing\n");
     fflush(stdout);
+    if (argc > 4) return play(page, argv[4]);
     do {
         float yaw;
         step += 1;

@@ -129,7 +129,12 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
         where = f"{key}.gather[{index}]"
         if (part.index is None) != (part.stride is None):
             raise ConfigError(f"{where}: found one of index and stride, allowed are both or none")
-        for name, at, size in (("offset", part.offset, part.size), ("index", part.index or 0, int(part.type[1]))):
+        if (part.offset is None) == (part.name is None) or (part.name is None) != (memory.gather[0].name is None):
+            found = f"found offset {part.offset} and name {part.name}"
+            raise ConfigError(f"{where}: {found}, allowed is an offset in all parts, or a name in all")
+        if part.name is not None and part.index is not None:
+            raise ConfigError(f"{where}.index: found beside a name, allowed is an offset")
+        for name, at, size in (("offset", part.offset or 0, part.size), ("index", part.index or 0, int(part.type[1]))):
             if at + size > memory.size:
                 raise ConfigError(f"{where}.{name}: found {at}, allowed is up to {memory.size - size} for {size} bytes")
         total += part.size
@@ -147,7 +152,14 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
     if table.cipher is not None or table.reply is not None or table.heartbeat is not None:
         raise ConfigError(f"{key}: found beside a cipher, a reply or a heartbeat, allowed is none of them")
     windows = tuple(
-        Window(part.offset, part.size, -1 if part.index is None else part.index, int(part.type[1]), part.stride or 0)
+        Window(
+            part.offset or 0,
+            part.size,
+            -1 if part.index is None else part.index,
+            int(part.type[1]),
+            part.stride or 0,
+            part.name or "",
+        )
         for part in memory.gather
     )
     end = -1 if memory.end is None else memory.end

@@ -107,8 +107,12 @@ export class Judge {
     return this.act.ghost(history);
   }
 
+  // Applies the best settings that a search has found.
+  take(point = this.best) { this.act.send({ do: "try", point }); }
+
   // How far a search is, or the front that it has found: the best score for each share of the travel.
   found(found) {
+    this.best = found?.points?.length - 1;
     if (!found) return $("found").replaceChildren();
     if (!found.points) {
       const bar = make("progress", "", { max: found.total || 1, value: found.done });
@@ -118,7 +122,7 @@ export class Judge {
     }
     const rows = found.points.map(({ share: within, score, use, fast_tilt: tilt }, at) => line(
       make("th", share(within)), make("td", score.toFixed(0)), make("td", share(use)), make("td", share(tilt)),
-      make("td", "", {}, Object.assign(small("Try", "Applies these settings now, with the usual fade; Undo brings back what was there", () => this.act.send({ do: "try", point: at })), { ariaLabel: `Try the best within ${share(within)} of the travel` }))));
+      make("td", "", {}, Object.assign(small("Try", "Applies these settings now, with the usual fade; Undo brings back what was there", () => this.take(at)), { ariaLabel: `Try the best within ${share(within)} of the travel` }))));
     const head = line(...["within travel", "score", "uses", "fast tilt", ""].map((text) => make("th", text)));
     const before = line(make("th", "when it began"), make("td", found.before.toFixed(0)), make("td", share(found.use)), make("td", ""), make("td", ""));
     return $("found").replaceChildren(make("h3", rows.length ? "Found" : "Nothing better was found"), make("table", "", {}, head, before, ...rows));

@@ -48,6 +48,7 @@ const judge = new Judge({
   take: (name) => {
     if ($("undo").closest("fieldset").disabled) say("locked: Unlock first");      // a phone that is for looking
     else if (name === "before") actions.undo();
+    else if (name === "tuned") judge.take();
     else actions.swap();
   },
 });

@@ -275,6 +275,7 @@ NO_POSES = "{} gives no pose, it asks for the car's own motion: there is nothing
 NO_STRETCH = "on this stretch the platform was not driven all the time, or it is too long ago"
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is scored as soon as there are"
 ENDED = "the search was ended"
+TUNED = "tuned"  # name of the best settings that a search has found
 DIED = "the process that judges has ended; the next change starts another"
 SILENT = (
     "the process that judges said nothing for {:.0f} s and was ended: it hangs, was stopped, or other programs leave "
@@ -365,7 +366,7 @@ class Scorer:
             self._give_up(SILENT.format(SILENCE_S))
         if self._due is None or now < self._due or self._closed or self._searching:
             return
-        profiles = self._compared()
+        profiles = self._profiles()
         profile = profiles["now"]
         if profile.platform is None or not profile.cueing.poses:
             algorithm = profile.cueing.__struct_config__.tag
@@ -390,6 +391,21 @@ class Scorer:
         begin_s, end_s = self._minute.begin_s, self._minute.end_s
         request = Request(self._number + 1, dict(profiles), self._minute.motion, tunes=self._tunes)
         self._begin(request, now, begin_s=begin_s, end_s=end_s)
+
+    def _profiles(self) -> dict[str, Profile]:
+        """Return the settings to compare, beside those in force the best that a search has found."""
+        profiles = dict(self._compared())
+        now = profiles.pop("now")
+        with self._lock:
+            points = (self._found or {}).get("points")
+        if points:
+            from motioncue.tuning.evaluator import with_values
+
+            with suppress(ConfigError, KeyError, TypeError):  # of another algorithm by now
+                found = msgspec.structs.replace(now, cueing=with_values(now.cueing, points[-1]["values"]))
+                if found not in (now, *profiles.values()):
+                    profiles[TUNED] = found
+        return {**profiles, "now": now}
 
     def _begin_stretch(self, profiles: Mapping[str, Profile], now: float) -> None:
         """Have the marked stretch scored, with what was driven before it."""

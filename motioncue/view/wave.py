@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from motioncue import sources
@@ -83,7 +84,8 @@ class TestWave:
             why = self._watch(engine, axis, player, sends, lead_s)
         except (MotioncueError, RuntimeError) as error:  # such as an engine that ends
             why = str(error)
-        engine.park()
+        with suppress(MotioncueError, RuntimeError):
+            engine.park()
         while sends.is_alive() and not self._ended.is_set() and not _parked(engine) and not why:
             time.sleep(LOOK_S)
         player.stop()

@@ -7,6 +7,7 @@ from same_bits import assert_same_bits
 
 from motioncue.drive import car
 from motioncue.drive.car import DRIVES, MAX_RATE_HZ, SCRIPTS, STATE_DTYPE, drive
+from motioncue.drive.courses import AXES, wave
 from motioncue.errors import ConfigError
 from motioncue.sources.city_car_driving import twin as city_car_driving
 from motioncue.sources.morai import twin as morai
@@ -292,3 +293,28 @@ def test_bad_rate_is_refused(rate_hz):
 def test_bad_duration_is_refused(duration_s):
     with pytest.raises(ConfigError, match=r"duration_s: found .*, allowed is finite and above 0"):
         drive("still", 60.0, duration_s)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_a_wave_moves_one_axis_smoothly_within_its_size_and_ends_at_rest(axis):
+    rate = 200.0
+    states = wave(axis, rate, 25.0)
+    turns = axis in AXES[3:]
+    pairs = [("position", "velocity"), ("velocity", "acceleration"), ("angular_velocity", "angular_acceleration")]
+    for name, slope in pairs:
+        change = np.gradient(states[name], 1.0 / rate, axis=0)[1:-1]
+        assert change == pytest.approx(states[slope][1:-1], abs=2e-3)  # of differences over 10 ms
+    rest = drive("still", rate, 25.0)
+    moved = np.abs(states["acceleration"] - rest["acceleration"]), np.abs(states["angular_velocity"])
+    other = np.delete(moved[turns], AXES.index(axis) % 3, axis=1)
+    assert moved[not turns].max() == pytest.approx(0.0, abs=1e-12)
+    assert other.max() == pytest.approx(0.0, abs=1e-12)
+    angle = 2.0 * np.arcsin(np.linalg.norm(product(conjugate(rest), states["orientation"])[:, 1:], axis=1))
+    assert (np.degrees(angle.max()), moved[0].max()) == pytest.approx((4.0, 0.0) if turns else (0.0, 1.0), abs=0.16)
+    when = states["time"][moved[turns].max(axis=1) > 1e-9]
+    assert when.min() == pytest.approx(25.0 - 13.0, abs=0.02)
+    assert when.max() == pytest.approx(25.0 - 3.0, abs=0.02)
+
+
+def conjugate(states):
+    return states["orientation"] * [1.0, -1.0, -1.0, -1.0]

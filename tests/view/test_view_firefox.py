@@ -86,6 +86,16 @@ def test_the_page_works_in_firefox(engine, server, tmp_path_factory):
         firefox.evaluate(UNDO)
         soon(lambda: engine.requested == begin)
 
+        engine.retune({"cueing.surge.gain": 0.9 * begin.cueing.surge.gain})
+        soon(lambda: not firefox.evaluate("document.getElementById('try-blind').disabled"))
+        firefox.evaluate("document.getElementById('try-blind').click() ?? 0")
+        firefox.shows("#blind", "You feel this")
+        firefox.click("#blind .pair button:nth-child(2)")
+        firefox.shows("#blind", "You feel that")
+        firefox.evaluate("[...document.querySelectorAll('#blind button')].at(-1).click() ?? 0")
+        firefox.shows("#blind", "Nothing was preferred")
+        firefox.evaluate("[...document.querySelectorAll('#blind button')].at(-1).click() ?? 0")
+
         assert firefox.evaluate("document.documentElement.scrollWidth") <= 1500
         assert firefox.errors == []
         assert {url.partition("?")[0].rpartition("/")[0] for url in firefox.asked} == {server.url.rstrip("/")}

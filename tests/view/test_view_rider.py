@@ -5,6 +5,7 @@ import threading
 import time
 from itertools import pairwise
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from motioncue.errors import ConfigError
 from motioncue.safety.supervisor import State
 from motioncue.view.access import Address
 from motioncue.view.editor import Doubtful
-from motioncue.view.scorer import Request, search
+from motioncue.view.playback import Minute
+from motioncue.view.scorer import ENDED, Request, Scorer, search
 from motioncue.view.server import Server
 from motioncue.view.session import parse_request
 from motioncue.view.wave import TestWave
@@ -125,6 +127,43 @@ def test_a_search_tells_how_far_it_is_and_finds_a_front_within_the_travel(monkey
         assert less["score"] <= more["score"] + 1e-9
     search(Request(8, {"now": profile()}, drive_motion("still")[:60], tunes=True), told.append)
     assert "allowed are 3 to 3600 s" in told[-1]["why"]
+
+
+def test_the_best_that_was_found_is_compared_with_the_settings_in_force():
+    settings = {"now": profile()}
+    scorer = Scorer(None, lambda: settings)
+    assert list(scorer._profiles()) == ["now"]
+    point = {"share": 0.5, "score": 61.2, "values": {"cueing.surge.gain": 0.123}}
+    scorer._found = {"before": 47.4, "use": 0.9, "points": [point]}
+    assert scorer.found(0) == (point["values"], "tuned on a drive: score 47 to 61 within 50 % of the travel")
+    assert list(scorer._profiles()) == ["tuned", "now"]
+    assert scorer._profiles()["tuned"].cueing.surge.gain == 0.123
+    settings["now"] = profile("cueing.surge.gain=0.123")  # it was taken
+    assert list(scorer._profiles()) == ["now"]
+    scorer._found["points"][0]["values"]["cueing.tilt.surge_cutoff_hz"] = 0.5
+    assert list(scorer._profiles()) == ["tuned", "now"]
+    settings["now"] = profile("cueing.algorithm=predictive")  # has no such key
+    assert list(scorer._profiles()) == ["now"]
+
+
+def test_a_change_of_settings_waits_for_a_search_and_judge_ends_it(monkeypatch):
+    minute = Minute(drive_motion("brake")[:300], 0.0, 5.0)
+    scorer = Scorer(SimpleNamespace(minute=lambda: minute), lambda: {"now": profile()})
+    sent = []
+    monkeypatch.setattr(scorer, "_send", sent.append)
+    scorer.tune()
+    scorer.poll(time.monotonic())
+    soon(lambda: len(sent) == 1)
+    assert sent[0].tunes
+    assert scorer.answer()["found"] == {"done": 0, "total": 0}
+    scorer.changed()
+    scorer.poll(time.monotonic() + 10.0)
+    scorer.ask()
+    assert scorer.answer()["found"] is None
+    assert scorer.answer()["why"] == ENDED
+    scorer.poll(time.monotonic())
+    soon(lambda: len(sent) == 2)  # and none for the change meanwhile
+    assert not sent[1].tunes
 
 
 def test_what_a_search_has_not_found_is_refused():

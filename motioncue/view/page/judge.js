@@ -27,7 +27,7 @@ const share = (value) => (Number.isFinite(value) ? `${Math.round(100 * value)} %
 const why = (text) => make("p", text, { className: "why" });
 
 export class Judge {
-  // `act` has what the page can do: send(request), go(time), ghost(history), take(name); `names` are a frame's columns.
+  // `act` has what the page can do: go(time), ghost(history), take(name, point); `names` are a frame's columns.
   constructor(act) {
     Object.assign(this, { act, shown: null, names: [] });
   }
@@ -75,7 +75,7 @@ export class Judge {
       });
       show.setAttribute("aria-label", `Show ${name}`);
       show.setAttribute("aria-pressed", String(this.shown === name));
-      const take = small("Take", "Applies these settings now, with the usual fade", () => this.act.take(name));
+      const take = small("Take", "Applies these settings now, with the usual fade", () => this.act.take(name, this.best));
       take.setAttribute("aria-label", `Take ${name}`);
       box.append(show, take);
       return box;
@@ -109,6 +109,7 @@ export class Judge {
 
   // How far a search is, or the front that it has found: the best score for each share of the travel.
   found(found) {
+    this.best = found?.points?.length - 1;
     if (!found) return $("found").replaceChildren();
     if (!found.points) {
       const bar = make("progress", "", { max: found.total || 1, value: found.done });
@@ -118,7 +119,7 @@ export class Judge {
     }
     const rows = found.points.map(({ share: within, score, use, fast_tilt: tilt }, at) => line(
       make("th", share(within)), make("td", score.toFixed(0)), make("td", share(use)), make("td", share(tilt)),
-      make("td", "", {}, Object.assign(small("Try", "Applies these settings now, with the usual fade; Undo brings back what was there", () => this.act.send({ do: "try", point: at })), { ariaLabel: `Try the best within ${share(within)} of the travel` }))));
+      make("td", "", {}, Object.assign(small("Try", "Applies these settings now, with the usual fade; Undo brings back what was there", () => this.act.take("tuned", at)), { ariaLabel: `Try the best within ${share(within)} of the travel` }))));
     const head = line(...["within travel", "score", "uses", "fast tilt", ""].map((text) => make("th", text)));
     const before = line(make("th", "when it began"), make("td", found.before.toFixed(0)), make("td", share(found.use)), make("td", ""), make("td", ""));
     return $("found").replaceChildren(make("h3", rows.length ? "Found" : "Nothing better was found"), make("table", "", {}, head, before, ...rows));

@@ -42,12 +42,12 @@ const tuning = new Tuning($("parameters"), send, ask, (waits) => {
 
 const knobs = new Knobs($("knobs"), tuning, send);
 const judge = new Judge({
-  send,
   go: (time) => timeline.go(time),
   ghost: (rows) => (plots.ghost = ghosts = rows),
-  take: (name) => {
+  take: (name, point) => {
     if ($("undo").closest("fieldset").disabled) say("locked: Unlock first");      // a phone that is for looking
     else if (name === "before") actions.undo();
+    else if (name === "tuned") then({ do: "try", point });
     else actions.swap();
   },
 });

@@ -250,9 +250,7 @@ def _address(_ctx: click.Context, _option: click.Parameter, text: str | None) ->
     if text is None:
         return None
     from motioncue.view.access import parse_address
-    from motioncue.view.server import check_installed
 
-    check_installed()
     return parse_address(text)
 
 

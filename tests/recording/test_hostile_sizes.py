@@ -214,10 +214,13 @@ def test_a_file_that_shrinks_while_it_is_read_gives_what_is_left(whole, tmp_path
         return unpacked(data)
 
     monkeypatch.setattr(mcap_reader, "_unpacked", shrinks)
+    drive, said = None, ""
     try:
         drive = read(path)
     except PacketError as error:  # Python 3.14's first buffer holds all of this file, so only the second look tells
-        assert "was changed while it was read" in str(error)
+        said = str(error)
+    if drive is None:
+        assert "was changed while it was read" in said
     else:
         assert is_part_of(drive.ticks, whole[2])
         assert drive.unreadable

@@ -39,6 +39,7 @@ cdef extern from "floor.h" nogil:
         double slack
         double otolith
         double canal
+        double roll_off
         double law[2][8]
     ctypedef struct optimal_t:
         pair_t pairs[3]
@@ -296,6 +297,7 @@ cdef class Optimal:
             p.gravity = 9.80665 if i < 2 else 0.0
             p.slack = INFINITY if limit is None or i == 2 else math.radians(limit) / rate_hz
             p.otolith, p.canal = 0.5 / (rate_hz * organs_s[0] + 0.5), 0.5 / (rate_hz * organs_s[1] + 0.5)
+            p.roll_off = 0.5 / (rate_hz / (2.0 * math.pi * cueing.roll_off_hz) + 0.5)
             self.rig.cosine[i] = 1.0
             for j in range(8):
                 p.law[0][j], p.law[1][j] = laws[i, 0, j], laws[i, 1, j]

@@ -13,7 +13,7 @@ from motioncue import cueing
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, MOVERS, TELEMETRY_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.engine.embed import Stepper
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.output.dk import MOTION
 from motioncue.profile.profile import Output, profile_text
 from motioncue.recording.recording import read_packages, sample_recording

@@ -15,7 +15,7 @@ from motioncue.core.clock import FakeClock
 from motioncue.core.threads import RecordRing
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.replay import replay
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import STREAMS
 from motioncue.recording.recording import read_packages, sample_recording

@@ -149,7 +149,9 @@ static inline void washout(rig_t *restrict rig, const motion_t *restrict m, cue_
 #include "floor_adaptive.h"
 
 /* One pair of the linear-quadratic washout; returns its acceleration. */
-static inline double pair(pair_t *restrict p, double k, double force, double rate, double *x, double *lean) {
+static inline double pair(pair_t *restrict p, double k, double car_force, double car_rate, double *x, double *lean) {
+    const double force = p->kept[6] + p->roll_off * (car_force - p->kept[6]);
+    const double rate = p->kept[7] + p->roll_off * (car_rate - p->kept[7]);
     double a = p->law[0][6] * force + p->law[0][7] * rate, r = p->law[1][6] * force + p->law[1][7] * rate;
     for (int i = 0; i < 6; i++) a += p->law[0][i] * p->kept[i], r += p->law[1][i] * p->kept[i];
     const double v = p->kept[2] + k * a, q = p->kept[4] + k * r;
@@ -157,6 +159,7 @@ static inline double pair(pair_t *restrict p, double k, double force, double rat
     p->kept[0] += 2.0 * p->otolith * (a + p->gravity * *lean - force - p->kept[0]);
     p->kept[1] += 2.0 * p->canal * (q - rate - p->kept[1]);
     p->kept[2] = v + k * a, p->kept[3] = *x + k * v, p->kept[4] = q + k * r, p->kept[5] = *lean + k * q;
+    p->kept[6] = 2.0 * force - p->kept[6], p->kept[7] = 2.0 * rate - p->kept[7];
     return a;
 }
 static inline double follow(double *angle, double target, double own, double slack) {

@@ -45,8 +45,8 @@ typedef struct {
 
 typedef struct { /* a pair of the linear-quadratic washout, trapezoidal rule */
     double gain[2], limit[2], gravity, slack; /* of force and rate; [rad/tick] */
-    double otolith, canal, law[2][8];
-    double kept[6];                         /* errors behind otolith and canal; velocity, travel, rate, lean */
+    double otolith, canal, roll_off, law[2][8];
+    double kept[8];                         /* errors behind otolith and canal; velocity, travel, rate, lean; the car's, low-passed */
 } pair_t;
 
 typedef struct {

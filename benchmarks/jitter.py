@@ -35,9 +35,9 @@ from motioncue.bench.latency import bare_receiver, costs_ns, engine, port_of, ru
 from motioncue.bench.pacing import Loop, bare, burning, emitter, figures, run_block
 from motioncue.core.clock import MonotonicClock, prepare_thread, processors_awake
 from motioncue.core.threads import RecordRing
-from motioncue.engine.changes import Tuner
 from motioncue.engine.emitter import Emitter
-from motioncue.engine.retune import Settings
+from motioncue.engine.pipeline import Tuner
+from motioncue.engine.tick import Settings
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.profile.profile import Record
 from motioncue.recording.recorder import Recorder, tick_ring_bytes

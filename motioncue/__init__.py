@@ -71,7 +71,7 @@ _LATER = {
     "Engine": "motioncue.engine.engine",
     "Profile": "motioncue.profile.profile",
     "Rigs": "motioncue.engine.embedding",
-    "_capi": "motioncue.engine.capi",  # the capsule for motioncue/motioncue.h
+    "_capi": "motioncue.engine.embed",  # the capsule for motioncue/motioncue.h
     "actuate": "motioncue.engine.assembly",
     "bind": "motioncue.engine.embedding",
     "body_motion": "motioncue.frames.convert",

@@ -20,7 +20,7 @@ from motioncue.core.clock import Clock, FakeClock, MonotonicClock, prepare_recei
 from motioncue.engine.assembly import algorithm_of
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.receiver import DatagramReceiver
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.frames.settings import UNWATCHED
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import MOTION, STREAMS

@@ -20,7 +20,7 @@ from motioncue.bench.floor import pace
 from motioncue.core.clock import MonotonicClock, now_ns, prepare_thread
 from motioncue.engine.assembly import algorithm_of
 from motioncue.engine.emitter import Emitter
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Output, Profile

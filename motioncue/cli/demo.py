@@ -67,7 +67,7 @@ def command(
     real UDP.  Nothing else is needed.  Keys and signals are those of `motioncue run`.
 
     \b
-    Drives: tour, turns, brake, still, and
+    Drives: tour, turns, brake, still, wave-surge to wave-yaw, and
     trouble: pauses, teleports, broken frames, honest driving in between.
     Example:  motioncue demo --drive trouble --duration 30
     """

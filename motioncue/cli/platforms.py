@@ -14,7 +14,9 @@ from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.geometry import SINGULAR
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.platforms.settings import platform_presets, platform_text
+from motioncue.profile.profile import Profile
 from motioncue.profile.profile import platform as platform_of
+from motioncue.scoring.quality import against_rest, told_of_rest
 from motioncue.scoring.reports import platform_report
 
 
@@ -72,15 +74,22 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
     found = _fit(name, profile, platform)  # refuses an algorithm whose extra is missing; the platform is shown anyway
     for line in () if found is None else found.lines():
         echo(line)
+    if found is not None and (rest := against_rest(_on(name, profile, platform))) is not None:
+        echo(told_of_rest(rest)[1])
 
 
 def _fit(name: str, profile: str | None, platform: MotionPlatform) -> Fit | None:
     """Return how the algorithm of a profile fits the platform; None without a profile."""
     if profile is None and name in platform_presets():
         return None
-    settings = msgspec.structs.replace(load_profile(profile or name), platform=platform.table)
+    settings = _on(name, profile, platform)
     check_pose(settings)
     return fit(settings)
+
+
+def _on(name: str, profile: str | None, platform: MotionPlatform) -> Profile:
+    """Return the profile with the platform in it."""
+    return msgspec.structs.replace(load_profile(profile or name), platform=platform.table)
 
 
 def _channel_row(channel: str, platform: MotionPlatform, workspace: Workspace) -> str:

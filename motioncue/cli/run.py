@@ -30,6 +30,7 @@ from motioncue.engine.engine import Engine
 from motioncue.engine.fitting import fit, unlimited
 from motioncue.errors import ConfigError, MotioncueError
 from motioncue.profile.profile import builtin_profiles
+from motioncue.scoring.quality import against_rest, told_of_rest
 from motioncue.view.access import Address
 from motioncue.view.model import path_of
 
@@ -163,6 +164,10 @@ def command(
             found = fit(settings)
             for line in [] if found is None else found.lines():
                 log.log(logging.WARNING if found is not None and found.beyond else logging.INFO, "%s", line)
+            rest = against_rest(settings)
+            if rest is not None:
+                warns, line = told_of_rest(rest)
+                log.log(logging.WARNING if warns else logging.INFO, "%s", line)
             for line in unlimited(settings, found):
                 log.warning("%s", line)
             running = Engine(settings, record=recording(file, last_s, force))
@@ -182,7 +187,12 @@ def command(
                 )
                 elapsed_s = watch(engine, picture, screen, interrupts, duration)
             interrupts.over = True
-        stats = {"duration_s": elapsed_s, **engine.stats(), "fit": None if found is None else found._asdict()}
+        stats = {
+            "duration_s": elapsed_s,
+            **engine.stats(),
+            "fit": None if found is None else found._asdict(),
+            "missed_of_rest": rest,
+        }
         print_summary(title, engine_rows(stats))
         if as_json:
             print_json(stats)

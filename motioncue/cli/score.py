@@ -18,7 +18,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.packages import quoted
 from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring.reports import score_report
-from motioncue.scoring.score import Score, Traces, trace
+from motioncue.scoring.score import Score, Traces, apart, trace
 from motioncue.virtual.installation import drive_motion
 from motioncue.virtual.simulators import SAMPLE
 
@@ -148,6 +148,20 @@ def _rows(score: Score) -> list[tuple[str, str]]:
         ("asks for", f"{_percent(asked)} of what each has alone"),
         ("turned down to", _percent(smaller) or "nothing: it fits"),
         *((sense.replace("_", " "), _sense_row(sense, score)) for sense in score.still),
+        *(
+            (
+                f"worst in {lag}",
+                f"{told.mismatch:.2f} m/s² in {told.sense} at {told.time:.1f} s, best {best.worst[lag].mismatch:.2f}",
+            )
+            for lag, told in fits.worst.items()
+        ),
+        ("wrong way", f"{100 * fits.wrong_way:.0f} % of the time, best {100 * best.wrong_way:.0f} %"),
+        ("missed of rest", ", ".join(f"{name} {100 * share:.0f} %" for name, share in apart(score).items())),
+        (
+            "sickness",
+            f"dose {fits.sickness.dose:.2f} of the car's {score.car_sickness.dose:.2f} m/s^1.5; vertical conflict "
+            f"{fits.sickness.conflict:.2f}, car {score.car_sickness.conflict:.2f} m/s²",
+        ),
         ("fast tilt", f"{100 * fits.fast_tilt:.0f} % of the time, best {100 * best.fast_tilt:.0f} %"),
         (
             "above 3 Hz",

@@ -42,7 +42,9 @@ WAIT_S = 60.0  # longest wait for an engine if a duration is requested
 )
 @click.option("--recording", metavar="FILE", help="Recording to play; `sample` is the drive in the package.")
 @pick_options
-@click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble.")
+@click.option(
+    "--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble, wave-surge."
+)
 @click.option(
     "--rate",
     type=float,

@@ -79,7 +79,7 @@ class EngineView:
             [
                 ("in", f"{self._in.add(elapsed_s, stats['frames_received']):5.1f} frames/s"),
                 ("out", f"{self._out.add(elapsed_s, packets):5.1f} packets/s"),
-                ("cue", f"{100 * weight:3.0f} %"),
+                ("asked", f"{100 * weight:3.0f} %"),
                 *([("operator", operator)] if operator != "engage" else []),
             ],
             [

@@ -219,7 +219,53 @@ def _spoil(incident: Incident, states: NDArray[np.void], frame_times: NDArray[np
             states[field][-1, 0] = value
 
 
-COURSES: Mapping[str, str] = {**DRIVES, "trouble": DESCRIPTION}
+WAVE_HZ = 0.4
+WAVE_S = 10.0
+STILL_S = 3.0  # after a wave
+WAVE_LENGTH_S = 20.0
+WAVE_M_S2 = 1.0  # largest acceleration of a wave along an axis
+WAVE_RAD = math.radians(4.0)  # largest angle of one about an axis
+AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
+
+
+def wave(axis: str, rate_hz: float = 60.0, duration_s: float | None = None) -> NDArray[np.void]:
+    """Return the states of a parked car that something moves along, or turns about, one axis; ends at rest.
+
+    Notes
+    -----
+    The motion is x(t) = X sin(pi t/T)^2 sin(2 pi f t) over T = 10 s with f = 0.4 Hz, and ends 3 s before the course
+    does: four periods that grow and shrink, with a continuous acceleration.  Own derivation.
+    """
+    duration = WAVE_LENGTH_S if duration_s is None else duration_s
+    states = drive("still", rate_hz, duration)
+    time = np.clip(states["time"] - (duration - WAVE_S - STILL_S), 0.0, WAVE_S)
+    slow, fast = 2.0 * np.pi / WAVE_S, 2.0 * np.pi * WAVE_HZ
+    envelope = 0.5 * (1.0 - np.cos(slow * time))
+    rise, bend = 0.5 * slow * np.sin(slow * time), 0.5 * slow**2 * np.cos(slow * time)
+    sine, cosine = np.sin(fast * time), np.cos(fast * time)
+    moved = envelope * sine
+    speed = rise * sine + envelope * fast * cosine
+    bent = bend * sine + 2.0 * rise * fast * cosine - envelope * fast**2 * sine
+    place = AXES.index(axis) % 3
+    if axis in AXES[:3]:
+        size = (1.0 if axis != "heave" else -1.0) * WAVE_M_S2 / fast**2  # world axes: north, east, down
+        for name, values in (("position", moved), ("velocity", speed), ("acceleration", bent)):
+            states[name][:, place] += size * values
+    else:
+        turn = np.zeros((len(states), 4))
+        turn[:, 0], turn[:, 1 + place] = np.cos(0.5 * WAVE_RAD * moved), np.sin(0.5 * WAVE_RAD * moved)
+        states["orientation"] = product(turn, states["orientation"])
+        states["angular_velocity"][:, place] += WAVE_RAD * speed
+        states["angular_acceleration"][:, place] += WAVE_RAD * bent
+    return states
+
+
+WAVE = "wave-"
+COURSES: Mapping[str, str] = {
+    **DRIVES,
+    "trouble": DESCRIPTION,
+    **{f"{WAVE}{axis}": f"a parked car, moved by a test wave on {axis} alone" for axis in AXES},
+}
 """The courses by name, each with a one-line description."""
 
 
@@ -231,6 +277,8 @@ def _check(name: str) -> None:
 def length_s(name: str) -> float:
     """Return the duration of a course [s]; raise ConfigError if it does not exist."""
     _check(name)
+    if name.startswith(WAVE):
+        return WAVE_LENGTH_S
     return DURATION_S if name == "trouble" else SCRIPTS[name].duration
 
 
@@ -239,6 +287,7 @@ def course(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
     _check(name)
     if name == "trouble":
         return troubled(rate_hz, duration_s)
-    states = drive(name, rate_hz, duration_s)
+    waves = name.startswith(WAVE)
+    states = (wave if waves else drive)(name.removeprefix(WAVE), rate_hz, duration_s)
     period = np.full(len(states), 1.0 / rate_hz if math.isfinite(rate_hz) else 0.0)
     return Course(states, period, period, np.ones(len(states), np.int64))

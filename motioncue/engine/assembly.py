@@ -17,7 +17,7 @@ from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.fitting import designed, gains_for
 from motioncue.engine.leaving import check_leaving, leaving_of
 from motioncue.engine.reception import check_endpoints
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.errors import ConfigError, not_among
 from motioncue.frames.intake import Intake
 from motioncue.output import packet as custom
@@ -28,6 +28,7 @@ from motioncue.platforms.settings import Platform
 from motioncue.profile.explain import explain, shown
 from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, platform_table, profile_text
 from motioncue.safety.limiter import CueLimits, OutputLimits
+from motioncue.transports.claim import Claims
 from motioncue.transports.endpoint import Endpoint, parse_endpoint
 from motioncue.transports.line import BAUD
 from motioncue.wire.packet import Derivation, Encoding
@@ -100,7 +101,7 @@ def _loaded(name_or_path: str | Path, overrides: Iterable[str | Mapping[str, Any
 def check(profile: Profile) -> None:
     """Refuse a profile that cannot run; raises as `load_profile` does."""
     options_of(profile)
-    algorithm = algorithm_of(profile)
+    algorithm_of(profile)
     check_pose(profile)
     check_source(profile.source)
     used: dict[str, str] = {}
@@ -143,8 +144,6 @@ def check(profile: Profile) -> None:
                 )
             used[where] = name
     check_leaving(profile)
-    _fresh.clear()
-    _fresh[_design_of(profile)] = algorithm
 
 
 def check_source(source: Source) -> None:
@@ -221,24 +220,22 @@ def streams_of(output: Output, platform: Platform | None = None) -> dict[str, tu
     return {name: (url, streams[name].encoding()) for name, url in urls.items() if url is not None}
 
 
+def claims_of(outputs: Sequence[Output], platform: Platform | None) -> Claims:
+    """Claim the places that outputs send to; raise EndpointError if another program drives the platform there."""
+    return Claims(
+        (f"output.{name}", url, output.shared)
+        for output in outputs
+        for name, (url, _) in streams_of(output, platform).items()
+    )
+
+
 def period_ns_of(profile: Profile) -> int:
     return round(1e9 / profile.rate_hz)
 
 
-_fresh: dict[tuple[Any, ...], Algorithm] = {}
-"""The algorithm that the newest `check` designed, for the first who runs that profile: designing may take a while."""
-
-
-def _design_of(profile: Profile) -> tuple[Any, ...]:
-    """Return what the design of a profile's algorithm depends on."""
-    return profile.cueing, 1e9 / period_ns_of(profile), profile.platform if profile.cueing.for_platform else None
-
-
 def algorithm_of(profile: Profile, rate_hz: float | None = None) -> Algorithm:
     """Return an algorithm at rest for the profile's platform, designed for the exact rate of the emitter's grid."""
-    cueing, exact_hz, platform = _design_of(profile)
-    fresh = _fresh.pop((cueing, rate_hz or exact_hz, platform), None)
-    return fresh or designed(cueing, rate_hz or exact_hz, platform)
+    return designed(profile.cueing, rate_hz or 1e9 / period_ns_of(profile), profile.platform)
 
 
 def _same_cueing(before: Profile, profile: Profile) -> bool:
@@ -273,6 +270,8 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         fade_s=profile.supervisor.fade_s,
         engage_s=profile.supervisor.engage_s,
         leave_s=(leaving.fade_s, leaving.sink_s),
+        watch=profile.watch,
+        head_m=profile.source.head_m,
         profile=profile,
     )
 
@@ -421,7 +420,8 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
         raise ConfigError(f"cues: found {cues.dtype} of shape {cues.shape}, allowed is CUE_DTYPE, shape (n,)")
     if not isinstance(output, int | np.integer) or not 0 <= output < len(profile.outputs):
         raise ConfigError(f"output: found {shown(output)}, allowed are 0 to {len(profile.outputs) - 1}")
-    return chain_of(profile, profile.outputs[output]).process(cues)
+    sent: npt.NDArray[np.void] = chain_of(profile, profile.outputs[output]).process(cues)
+    return sent
 
 
 def intake_of(profile: Profile) -> Intake:

@@ -1,13 +1,13 @@
-"""Many rigs in one call, laid out so that several of them are stepped at once."""
+"""Many rigs in one call: side by side where they are alike and no bound acts, one after the other elsewhere."""
 
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memset
 
-from motioncue.core.interfaces cimport Algorithm, Beside, Stage, mc_flush_denormals, mc_restore_fpu, step_algorithm
-from motioncue.core.records cimport Actuation
+from motioncue.core.interfaces cimport Algorithm, Beside, Calls, Lanes, Stage, mc_flush_denormals, mc_restore_fpu, step_algorithm
+from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.core.threads cimport mc_count
-from motioncue.output.actuation cimport OutputChain, chain_reset
-from motioncue.safety.limiter cimport CueLimits, limits_rest
+from motioncue.output.actuation cimport STAGES, Chain, OutputChain, chain_reset
+from motioncue.safety.limiter cimport CueLimits, LimitSet, limits_rest
 
 from operator import index
 
@@ -21,6 +21,31 @@ __all__ = ["Batch"]
 cdef enum:
     ALIGNMENT = 64                                      # [bytes] of the widest lanes
     MOST = 512                                          # doubles of a stage at most
+
+
+ctypedef struct Block:      # neighbors that can be side by side, or one that cannot
+    int64_t first
+    int64_t count
+    double* coeffs
+    double* states
+    double* next_states     # room for those of the next tick
+    int64_t* ticks[8]       # the counter of each rig's ticks
+    int64_t calm            # a bit for each rig whose state is in `states`
+
+
+ctypedef struct Row:        # one stage of all rigs
+    Beside* rigs
+    const unsigned char* parked     # whether each rig is to rest where it is parked; such rigs are stepped alone
+    Block* blocks
+    int64_t block_count
+
+
+ctypedef struct Group:          # consecutive rigs that are stepped alike
+    int64_t first
+    int64_t count
+    Lanes lanes                 # 0 lanes: the rigs are stepped one by one
+    double* coeffs              # in blocks: each double of the coefficients, for every rig of the block
+    double* states              # in blocks likewise
 
 
 cdef void* aligned_zeros(list owned, size_t size) except NULL:
@@ -190,6 +215,24 @@ cdef class Batch:
     blocks of 8 rigs with AVX-512, 4 with AVX2, 2 elsewhere; a partly filled block costs as much as a full one.  All
     others are stepped one by one.  Limits and actuators are stepped in such blocks as long as no bound acts.
     """
+
+    cdef int64_t n
+    cdef readonly object parked
+    cdef list alive             # owns the algorithms and the limits
+    cdef Calls* calls           # one per rig
+    cdef LimitSet** limits      # one per rig; NULL if no rig has limits
+    cdef Chain** chains         # one per rig; NULL if no rig has a chain
+    cdef Row limiting           # the limits of all rigs
+    cdef Row stages[STAGES]     # the stages of their chains, in order
+    cdef Group* groups
+    cdef int64_t group_count
+    cdef list owned             # owns the memory behind these pointers
+    cdef object motion_array    # the arrays given to the last `step`; the views of them are below
+    cdef object cue_array
+    cdef object actuation_array
+    cdef const Motion[::1] motion
+    cdef Cue[::1] cue
+    cdef Actuation[::1] actuation
 
     def __init__(self, algorithms, limits=(), chains=()):
         cdef Algorithm algorithm

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.records cimport Actuation, Cue, Motion
-from motioncue.engine.retune cimport Cueing, CueingState
+from motioncue.engine.tick cimport Cueing, CueingState, Settings
 from motioncue.engine.tick cimport cueing_step     # for who cimports it from here, beside a stepper
 from motioncue.frames.intake cimport Intake, IntakeState
 
@@ -31,10 +31,15 @@ cdef class Feeder:
     cdef Clock _clock
 
 
-cdef class Stepper:
+cdef class Cued:
     cdef CueingState* cueing
     cdef Cueing _cueing         # owns `cueing`
     cdef object _tune
+    cdef public bint parked
+    cdef int cue_by(self, Settings settings, tune) except -1
+
+
+cdef class Stepper(Cued):
     cdef const Motion* _in      # into the bound arrays, as are the next three
     cdef Cue* _out
     cdef Actuation* _filled     # NULL if no actuation is bound
@@ -44,5 +49,4 @@ cdef class Stepper:
     cdef readonly object actuation
     cdef readonly object ahead
     cdef readonly int64_t period_ns
-    cdef public bint parked
     cdef tuple _alive           # owns the memory behind the pointers

@@ -1,17 +1,22 @@
-"""For a program's own loop: a feeder, a step on bound arrays, and packages in to packets out."""
+"""For a program's own loop: a feeder, a step on bound arrays, packages in to packets out, and all this for C."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memset
+from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion, Publication
 from motioncue.core.threads cimport SECOND_SIMULATOR, mc_add, mc_count, mc_exchange, mc_load, mc_store, mc_store_release
-from motioncue.engine.retune cimport Cueing, CueingState, Settings
-from motioncue.engine.tick cimport cueing_actuate, cueing_follow, cueing_look, cueing_reset
+from motioncue.engine.tick cimport (
+    Cueing, CueingState, Settings, cueing_actuate, cueing_follow, cueing_look, cueing_reset, cueing_step,
+    pass_to_receiver,
+)
 from motioncue.frames.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
 from motioncue.output.actuation cimport reported_state
 from motioncue.safety.supervisor cimport OFFLINE, RUNNING
@@ -117,8 +122,50 @@ cdef checked(str name, array, str kind, dtype, bint writeable, Py_ssize_t rows=1
     )
 
 
+cdef class Cued:
+    """Cueing whose settings can change, in a program's own loop."""
+
+    cdef int cue_by(self, Settings settings, tune) except -1:
+        """Begin with these settings; `tune` is called by `retune`."""
+        self._cueing = Cueing(settings)
+        self.cueing = &self._cueing.state
+        self._tune = tune
+        return 0
+
+    def reset(self):
+        """Start from rest at the next step.
+
+        Call it only when the platform is at neutral, or where it is parked and `parked` is set.
+        """
+        cueing_reset(self.cueing)
+
+    def retune(self, change):
+        """Change settings from the next step on; the cue moves to them without a step.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or sequence of str
+            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
+
+        Raises
+        ------
+        ConfigError
+            If a key or a value is refused, or cannot change while running; then nothing changes.
+        TypeError
+            If it was made without `tune`.
+        """
+        if self._tune is None:
+            raise TypeError(f"this {type(self).__name__.lower()} was not made from a profile: it has nothing to change")
+        self._tune(change, self._cueing.retune)
+
+    @property
+    def profile(self):
+        """The profile that the current settings were made from; None if there is none."""
+        return self._cueing.settings.profile
+
+
 @cython.final
-cdef class Stepper:
+cdef class Stepper(Cued):
     """A profile's cueing with its arrays bound: what a controller calls in a loop of its own.
 
     Made by `motioncue.bind`.
@@ -184,10 +231,8 @@ cdef class Stepper:
         cdef Cue[::1] target = self.cue
         self._in = &source[0]
         self._out = &target[0]
-        self._cueing = Cueing(settings)
-        self.cueing = &self._cueing.state
+        self.cue_by(settings, tune)
         self.period_ns = settings.period_ns
-        self._tune = tune
         # These views keep the arrays from being resized.
         self._alive = tuple(map(memoryview, bound.values()))
 
@@ -211,37 +256,6 @@ cdef class Stepper:
         mc_restore_fpu(fpu)
         return taken
 
-    def reset(self):
-        """Start from rest at the next step.
-
-        Call it only when the platform is at neutral, or where it is parked and `parked` is set.
-        """
-        cueing_reset(self.cueing)
-
-    def retune(self, change):
-        """Change settings from the next step on; the cue moves to them without a step.
-
-        Parameters
-        ----------
-        change : Profile, str, Path, mapping or sequence of str
-            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
-
-        Raises
-        ------
-        ConfigError
-            If a key or a value is refused, or cannot change while running; then nothing changes.
-        TypeError
-            If this stepper was made without `tune`.
-        """
-        if self._tune is None:
-            raise TypeError("this stepper was not made from a profile: it has nothing to change")
-        self._tune(change, self._cueing.retune)
-
-    @property
-    def profile(self):
-        """The profile that the current settings were made from; None if there is none."""
-        return self._cueing.settings.profile
-
 
 ctypedef struct Packet:
     Outgoing encoding
@@ -250,7 +264,7 @@ ctypedef struct Packet:
 
 
 @cython.final
-cdef class Relay:
+cdef class Relay(Cued):
     """A source's codec, a profile's cueing and a platform's codec, run one after the other in every step.
 
     Made by `motioncue.relay`.
@@ -293,9 +307,7 @@ cdef class Relay:
     be called from any thread.
     """
 
-    cdef Cueing _cueing
-    cdef CueingState* _cued
-    cdef object _tune
+    cdef int64_t _number        # number of the settings that the source uses
     cdef IntakeState* _intake
     cdef Time _time
     cdef Cue _cue
@@ -306,7 +318,6 @@ cdef class Relay:
     cdef tuple _alive           # owns the memory behind the pointers
     cdef readonly dict packets
     cdef readonly Intake source
-    cdef public bint parked
 
     def __cinit__(
         self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None, claims=None
@@ -331,9 +342,7 @@ cdef class Relay:
             packet.bytes, packet.largest = &view[0], table.largest
             self._packet_count += 1
         self._alive = (clock, claims, *alive)
-        self._cueing = Cueing(settings)
-        self._cued = &self._cueing.state
-        self._tune = tune
+        self.cue_by(settings, tune)
         self._time = clock.calls
         self.source = source
         self._intake = source.intake
@@ -354,13 +363,16 @@ cdef class Relay:
         self._reply_size = 0
         if size:
             self.take(package, size)
-        if newest.epoch == 0 or not cueing_follow(self._cued, &newest.motion, &self._cue):
+        if newest.epoch == 0 or not cueing_follow(self.cueing, &newest.motion, &self._cue):
             return False
-        values = <const double*>cueing_actuate(self._cued, 0, &self._cue, self.parked)
+        if self._number != self.cueing.now.number:
+            self._number = self.cueing.now.number
+            pass_to_receiver(self.cueing, &self._intake.tuning)
+        values = <const double*>cueing_actuate(self.cueing, 0, &self._cue, self.parked)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             written = outgoing(
-                &packet.encoding, values, self._cue.time, reported_state(self._cued.now.chains[0], state), packet.bytes
+                &packet.encoding, values, self._cue.time, reported_state(self.cueing.now.chains[0], state), packet.bytes
             )
             memset(packet.bytes + written, 0, packet.largest - written)
         return True
@@ -399,36 +411,192 @@ cdef class Relay:
         """The reply to the newest package, to be sent to the simulator; empty if it wants none."""
         return self._reply[: self._reply_size]
 
-    def reset(self):
-        """Start from rest at neutral at the next step; call it only while the platform is at neutral."""
-        cueing_reset(self._cued)
 
-    def retune(self, change):
-        """Change settings from the next step on; the cue moves to them without a step.
+# The functions of ``motioncue/motioncue.h``, and the capsule in which C finds them.
 
-        Parameters
-        ----------
-        change : Profile, str, Path, mapping or sequence of str
-            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
+cdef extern from "motioncue/motioncue.h" nogil:
+    enum:
+        MOTIONCUE_ABI
+    ctypedef struct motioncue_motion:
+        pass
+    ctypedef struct motioncue_cue:
+        pass
+    ctypedef struct motioncue_actuation:
+        pass
+    ctypedef struct motioncue_stepper:
+        pass
+    ctypedef struct motioncue_engine:
+        pass
+    ctypedef struct motioncue_api:
+        uint32_t abi
+        uint32_t size
+        motioncue_stepper* (*create)(const char*, double, char*, size_t) noexcept nogil
+        int64_t (*period_ns)(const motioncue_stepper*) noexcept nogil
+        int (*step)(motioncue_stepper*, const motioncue_motion*, motioncue_cue*) noexcept nogil
+        void (*reset)(motioncue_stepper*) noexcept nogil
+        void (*destroy)(motioncue_stepper*) noexcept nogil
+        int (*retune)(motioncue_stepper*, const char*, char*, size_t) noexcept nogil
+        void (*actuate)(motioncue_stepper*, const motioncue_cue*, motioncue_actuation*) noexcept nogil
+        void (*park)(motioncue_stepper*, int) noexcept nogil
+        motioncue_engine* (*start)(const char*, char*, size_t) noexcept nogil
+        int (*feed)(motioncue_engine*, const void*, size_t) noexcept nogil
+        void (*stop)(motioncue_engine*) noexcept nogil
+        void (*look)(motioncue_stepper*, const motioncue_motion*) noexcept nogil
 
-        Raises
-        ------
-        ConfigError
-            If a key or a value is refused, or cannot change while running; then nothing changes.
-        TypeError
-            If this relay was made without `tune`.
-        """
-        if self._tune is None:
-            raise TypeError("this relay was not made from a profile: it has nothing to change")
-        self._tune(change, self._post)
 
-    def _post(self, Settings settings not None):
-        """Pass settings to the next step; one thread at a time calls it."""
-        profile = settings.profile
-        self._cueing.retune(settings)
-        self.source.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s)
+ctypedef struct Handle:     # the target of a motioncue_stepper*
+    CueingState* cueing
+    int64_t period_ns
+    bint parked
+    PyObject* stepper       # owns the memory behind the other pointers
 
-    @property
-    def profile(self):
-        """The profile whose settings are in force; None if there is none."""
-        return self._cueing.settings.profile
+
+cdef Handle* made(const char* profile, double rate_hz) except NULL:
+    cdef Stepper stepper
+    cdef Handle* handle
+    if profile == NULL:
+        raise ValueError("profile: found NULL, allowed is a name or a path")
+    from motioncue.engine.embedding import bind
+
+    stepper = bind((<bytes>profile).decode(), rate_hz=rate_hz if rate_hz != 0.0 else None)
+    handle = <Handle*>malloc(sizeof(Handle))
+    if handle == NULL:
+        raise MemoryError
+    handle[0] = Handle(stepper.cueing, stepper.period_ns, False, <PyObject*>stepper)
+    Py_INCREF(stepper)
+    return handle
+
+
+cdef void explain(problem, char* error, size_t size) noexcept:
+    """Write the reason of a refusal into C's buffer, cut to whole characters that fit."""
+    cdef bytes text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
+    if error != NULL and size > 0:
+        text = text[: size - 1].decode("utf-8", "ignore").encode()
+        memcpy(error, <const char*>text, len(text) + 1)
+
+
+cdef motioncue_stepper* create(const char* profile, double rate_hz, char* error, size_t size) noexcept with gil:
+    try:
+        return <motioncue_stepper*>made(profile, rate_hz)
+    except BaseException as problem:    # C receives the reason in `error`
+        explain(problem, error, size)
+    return NULL
+
+
+cdef int64_t period_ns(const motioncue_stepper* stepper) noexcept nogil:
+    return 0 if stepper == NULL else (<const Handle*>stepper).period_ns
+
+
+cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motioncue_cue* cue) noexcept nogil:
+    if stepper == NULL or motion == NULL or cue == NULL:
+        return 0
+    return cueing_step((<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
+
+
+cdef void reset(motioncue_stepper* stepper) noexcept nogil:
+    if stepper != NULL:
+        cueing_reset((<const Handle*>stepper).cueing)
+
+
+cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue_actuation* actuation) noexcept nogil:
+    cdef const Handle* handle = <const Handle*>stepper
+    cdef uint64_t fpu
+    if stepper == NULL or cue == NULL or actuation == NULL:
+        return
+    fpu = mc_flush_denormals()
+    (<Actuation*>actuation)[0] = cueing_actuate(handle.cueing, 0, <const Cue*>cue, handle.parked)[0]
+    mc_restore_fpu(fpu)
+
+
+cdef void look(motioncue_stepper* stepper, const motioncue_motion* ahead) noexcept nogil:
+    if stepper != NULL and ahead != NULL:
+        cueing_look((<const Handle*>stepper).cueing, <const Motion*>ahead)
+
+
+cdef void park(motioncue_stepper* stepper, int parked) noexcept nogil:
+    if stepper != NULL:
+        (<Handle*>stepper).parked = parked != 0
+
+
+cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
+    cdef Handle* handle = <Handle*>stepper
+    if handle != NULL:
+        Py_DECREF(<object>handle.stepper)
+        free(handle)
+
+
+cdef int retune(motioncue_stepper* stepper, const char* change, char* error, size_t size) noexcept with gil:
+    try:
+        if stepper == NULL:
+            raise ValueError("stepper: found NULL, allowed is what create returned")
+        if change == NULL:
+            raise ValueError("change: found NULL, allowed is KEY=VALUE, or a profile's name or path")
+        (<Stepper>(<Handle*>stepper).stepper).retune((<bytes>change).decode())
+        return 1
+    except BaseException as problem:
+        explain(problem, error, size)
+    return 0
+
+
+ctypedef struct Fed:        # the target of a motioncue_engine*
+    FeederState* feeder
+    PyObject* engine        # owns the memory behind the other pointer
+
+
+cdef Fed* started(const char* profile) except NULL:
+    cdef Feeder feeder
+    cdef Fed* fed
+    if profile == NULL:
+        raise ValueError("profile: found NULL, allowed is a name or a path")
+    from motioncue.engine.engine import Engine     # loads sockets and threads, which a stepper does not need
+
+    fed = <Fed*>malloc(sizeof(Fed))
+    if fed == NULL:
+        raise MemoryError
+    try:
+        engine = Engine((<bytes>profile).decode())
+        engine._check_fed()
+        engine._takes_signals = False   # handlers of Python never run while the host's main thread is in C
+        engine.start()
+        feeder = engine._feeder
+    except BaseException:
+        free(fed)
+        raise
+    fed[0] = Fed(&feeder.feeder, <PyObject*>engine)
+    Py_INCREF(engine)
+    return fed
+
+
+cdef motioncue_engine* start(const char* profile, char* error, size_t size) noexcept with gil:
+    try:
+        return <motioncue_engine*>started(profile)
+    except BaseException as problem:
+        explain(problem, error, size)
+    return NULL
+
+
+cdef int feed(motioncue_engine* engine, const void* packet, size_t size) noexcept nogil:
+    if engine == NULL:
+        return 0
+    if packet == NULL:      # refused for its size, and counted
+        size = 0
+    return feeder_take((<Fed*>engine).feeder, packet, <Py_ssize_t>min(size, <size_t>1 << 30))
+
+
+cdef void stop(motioncue_engine* engine) noexcept with gil:
+    cdef Fed* fed = <Fed*>engine
+    if fed != NULL:
+        try:
+            (<object>fed.engine)._ending.end()      # no bytecode, which an interrupt could end
+        finally:
+            Py_DECREF(<object>fed.engine)
+            free(fed)
+
+
+cdef motioncue_api table = motioncue_api(
+    MOTIONCUE_ABI, sizeof(motioncue_api),
+    create, period_ns, step, reset, destroy, retune, output, park, start, feed, stop, look
+)
+
+
+_capi = PyCapsule_New(&table, "motioncue._capi", NULL)

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.clock import Clock, FakeClock, MonotonicClock
-from motioncue.engine.assembly import algorithm_of, chain_of, intake_of, limits_of, load_profile, streams_of
+from motioncue.engine.assembly import algorithm_of, chain_of, claims_of, intake_of, limits_of, load_profile, streams_of
 from motioncue.engine.batch import Batch
-from motioncue.engine.changes import Tuner
-from motioncue.engine.claims import Claims
 from motioncue.engine.embed import Relay, Stepper
+from motioncue.engine.pipeline import Tuner
 from motioncue.errors import ConfigError
 from motioncue.profile.explain import explain, shown
 from motioncue.profile.profile import Output, Profile
@@ -111,7 +110,7 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     tuner = _tuner(profile, rate_hz)
     profile = tuner.profile
     output = profile.outputs[0]
-    claims = None if isinstance(clock, FakeClock) else Claims([output], profile.platform)
+    claims = None if isinstance(clock, FakeClock) else claims_of([output], profile.platform)
     packets = {
         name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output, profile.platform).items()
     }

@@ -1,6 +1,10 @@
-"""The emitting loop: the whole engine's tick, on an absolute grid, without the GIL."""
+"""The emitting loop, the whole engine's tick on an absolute grid without the GIL; and its end, which no signal cuts short."""
 
-from libc.stdint cimport int64_t, uint64_t
+from cpython.pythread cimport (
+    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
+)
+from libc.math cimport rint
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -11,18 +15,31 @@ from motioncue.core.threads cimport (
     RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
-from motioncue.core.records cimport PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write
-from motioncue.engine.outputs cimport Outputs, encode_outputs
-from motioncue.engine.retune cimport Cueing, CueingState, Settings, retune_poll
-from motioncue.engine.tick cimport Envelope, EnvelopeState, cueing_tick
+from motioncue.core.records cimport (
+    Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
+)
+from motioncue.engine.tick cimport (
+    OUTPUTS, Cueing, CueingState, Envelope, EnvelopeState, Settings, cueing_actuate, cueing_tick,
+    pass_to_receiver, retune_poll,
+)
 from motioncue.frames.intake cimport Intake
-from motioncue.output.actuation cimport chain_at_rest, chain_hurry
-from motioncue.output.sinks cimport any_lost, send_all, take_back
+from motioncue.output.actuation cimport RISING, chain_at_rest, chain_hurry, reported_state
+from motioncue.output.sinks cimport (
+    OTHERS, PACKET_BYTES, PACKETS, Other, Sink, Sinks, any_lost, encode_all, send_all, take_back,
+)
 from motioncue.safety.limiter cimport at_neutral
 from motioncue.safety.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
     OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, Step, Supervisor, supervise,
 )
+from motioncue.transports.line cimport Line
+from motioncue.transports.sockets cimport packed_address
+from motioncue.wire.checksum cimport Seal
+from motioncue.wire.codec cimport Table, outgoing_of
+
+import atexit
+import os
+import signal
 
 import numpy as np
 
@@ -31,7 +48,14 @@ from motioncue.core.clock import prepare_thread
 from motioncue.core.threads import NAMES
 from motioncue.safety.supervisor import State
 
-__all__ = ["Emitter"]
+__all__ = ["Emitter", "Ending", "end_all"]
+
+LEAVINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals by which a system ends a program."""
+
+cdef extern from "Python.h" nogil:
+    # With `interrupted` 0, a signal does not end the wait; returns 1 if the lock has been acquired.
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interrupted)
 
 ctypedef struct Counts:
     int64_t ticks
@@ -42,7 +66,20 @@ ctypedef struct Counts:
     int64_t last
 
 
-cdef class Emitter(Outputs):
+cdef void encode_outputs(
+    Sinks* s, const Actuation** actuations, CueingState* c, const Cue* cue,
+    bint parked, int state, bint waiting, int64_t index,
+) noexcept nogil:
+    """Fill every output's actuation from the cue, and the packets of tick `index` from the actuations."""
+    cdef int reported[OUTPUTS]
+    cdef int i
+    for i in range(c.now.outputs):
+        actuations[i] = cueing_actuate(c, i, cue, parked)
+        reported[i] = RISING if waiting else reported_state(c.now.chains[i], state)
+    encode_all(s, actuations, reported, index, cue.time)
+
+
+cdef class Emitter:
     """Reads the newest motion, computes the cue and sends the packets, once a tick.
 
     Notes
@@ -51,6 +88,11 @@ cdef class Emitter(Outputs):
     never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
     """
 
+    cdef Sinks _sinks
+    cdef const Actuation* _actuations[OUTPUTS]      # the newest tick's
+    cdef int _outputs           # number of outputs whose actuations there are
+    cdef int64_t _period        # [ns]
+    cdef list _owned            # owns the memory behind the pointers
     cdef Intake _intake         # owns the memory behind `_input`
     cdef PublicationSlot* _input    # slot from the receiver to the emitter
     cdef Clock _clock           # owns the memory behind `_time`
@@ -83,6 +125,7 @@ cdef class Emitter(Outputs):
     cdef int64_t _halted        # end it although it is not at rest
 
     def __cinit__(self):
+        self._owned = []
         self._lateness = <Histogram*>calloc(1, sizeof(Histogram))
         if self._lateness == NULL:
             raise MemoryError
@@ -133,6 +176,8 @@ cdef class Emitter(Outputs):
         cdef Step step
         bridge_change(&self._bridge, self._cued.now.bridge)
         self.adopt()
+        if not self._replaying:     # a recording says at which package the receiver took them
+            pass_to_receiver(self._cued, &self._intake.intake.tuning)
         step.before = self._supervisor.state
         step.reason = RETUNED
         step.value = step.limit = <double>mc_load(&self._cued.changes)
@@ -276,6 +321,65 @@ cdef class Emitter(Outputs):
             if mc_load(&self._stopping) and self.parked() and self.at_rest():
                 break
         mc_restore_fpu(fpu)
+
+    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
+        """Send `packet` to `address` at every tick, with the fields of `table` filled in.
+
+        Notes
+        -----
+        A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
+        neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
+        """
+        cdef Sink* sink = &self._sinks.rows[self._sinks.count]
+        if self._sinks.count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
+            raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
+        if not 0 <= output < self._outputs:
+            raise IndexError(f"output: found {output}, allowed are 0 to {self._outputs - 1}")
+        sink.output = output
+        if isinstance(sock, Line):
+            sink.line = &(<Line>sock).line
+        else:
+            sink.address_size = packed_address(sink.address, address)
+            sink.fd = sock.fileno()
+        sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
+        sink.size = table.size
+        memcpy(sink.packet, <const uint8_t*>packet, table.size)
+        self._owned.append((sock, table, packet, seal_with))
+        self._sinks.count += 1
+
+    def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
+        """Send another packet to the output that was added last, beside those of the motion.
+
+        Notes
+        -----
+        A packet with an interval is sent right behind that of the motion, and dropped if the system refuses it.
+        """
+        cdef Other* other = &self._sinks.others[self._sinks.other_count]
+        cdef bint room = self._sinks.count > 0 and self._sinks.other_count < OTHERS
+        if not room or table.largest > PACKET_BYTES or len(packet) != table.size:
+            raise ValueError(f"others: allowed are {OTHERS} packets of up to {PACKET_BYTES} bytes behind an output")
+        other.sink = self._sinks.count - 1
+        other.every = max(1, <int64_t>rint(every_s * 1e9 / self._period)) if every_s > 0.0 else 0
+        other.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
+        other.size = table.size
+        memcpy(other.packet, <const uint8_t*>packet, table.size)
+        self._owned.append((table, packet, seal_with))
+        self._sinks.other_count += 1
+
+    def outputs(self):
+        """Return each output's packet counters, in the order of `add_output`."""
+        cdef const Sink* sink
+        cdef int i
+        out = []
+        for i in range(self._sinks.count):
+            sink = &self._sinks.rows[i]
+            out.append({
+                "sent": mc_load(&sink.sent),
+                "unheard": mc_load(&sink.unheard),
+                "refused": mc_load(&sink.refused),
+                "error": mc_load(&sink.error),
+            })
+        return out
 
     def record(self, RecordRing ring not None):
         """Write every tick and every transition into a ring; call it before `run`."""
@@ -430,3 +534,152 @@ cdef class Emitter(Outputs):
         """Return quantiles of the lateness of packets [us]."""
         levels = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
         return {name: quantile(self._lateness, q) / 1e3 for name, q in levels.items()}
+
+
+cdef enum:
+    RESTED = 0
+    LEFT_TO_CLOSE
+    CLOSED
+    STEPS
+
+cdef double CLOSING_S = 15.0    # for a disk, a log or a controller that does not answer, once the platform is at rest
+cdef double HALT_S = 2.0        # for the emitting thread to notice that it shall not wait for rest any longer
+
+
+cdef class Ending:
+    """Takes an engine to its end from any thread, at an interrupt and at the interpreter's exit too.
+
+    Notes
+    -----
+    Python runs handlers of signals in its main thread, between two bytecodes.  `end` has none: a KeyboardInterrupt is
+    raised behind it, when the platform is at rest and everything is closed.  In a process forked meanwhile, `end` does
+    nothing: the threads, and so the platform, are the parent's.
+    """
+
+    cdef object _emitter        # its methods are no bytecode
+    cdef object _pid
+    cdef PyThread_type_lock _latches[STEPS]     # each is held until the step has happened
+    cdef bint _happened[STEPS]
+    cdef public double patience_s
+
+    def __cinit__(self):
+        cdef int i
+        for i in range(STEPS):
+            self._latches[i] = PyThread_allocate_lock()
+            if self._latches[i] == NULL:
+                raise MemoryError
+            PyThread_acquire_lock(self._latches[i], WAIT_LOCK)
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(STEPS):
+            if self._latches[i] != NULL:
+                if not self._happened[i]:
+                    PyThread_release_lock(self._latches[i])
+                PyThread_free_lock(self._latches[i])
+
+    def __init__(self, emitter, *, double patience_s):
+        self._emitter, self._pid, self.patience_s = emitter, os.getpid(), patience_s
+
+    cdef void happens(self, int what) noexcept:
+        if not self._happened[what]:
+            self._happened[what] = True
+            PyThread_release_lock(self._latches[what])
+
+    cdef bint waited(self, int what, double patience_s) noexcept:
+        """Wait until it has happened; return whether it has.  Negative: without end."""
+        cdef long long longest = -1 if patience_s < 0.0 else <long long>(min(patience_s, 1e6) * 1e6)
+        cdef bint done
+        with nogil:
+            done = PyThread_acquire_lock_timed(self._latches[what], longest, 0) == 1
+            if done:
+                PyThread_release_lock(self._latches[what])      # for whoever waits besides
+        return done
+
+    def begin(self, *, signals=True):
+        """From now on the interpreter's exit ends the engine; with `signals` what the system sends to end it does, too."""
+        _begun.append(self)
+        if signals:
+            hand_signals(signal.SIG_DFL, leave_all)     # a program's own handler stays
+
+    def end(self, leave=False):
+        """Fade to neutral, then wait until the engine is closed; both waits are bounded."""
+        if os.getpid() != self._pid:
+            return
+        self._emitter.stop(leave)
+        self.happens(LEFT_TO_CLOSE)
+        self.finish()
+        if not _begun:
+            give_signals_back()
+
+    cdef int finish(self) except -1:
+        """Wait for the platform's rest, then for the engine to be closed."""
+        if not self.waited(RESTED, self.patience_s):
+            self._emitter.halt()
+            if not self.waited(RESTED, HALT_S):
+                return 0
+        self.waited(CLOSED, CLOSING_S)
+        return 0
+
+    @property
+    def over(self):
+        """Whether the emitting thread sends no more."""
+        return bool(self._happened[RESTED])
+
+    def rested(self):
+        """The emitting thread says that it sends no more."""
+        self.happens(RESTED)
+
+    def wait_for_close(self):
+        """Wait until the engine is to be closed."""
+        self.waited(LEFT_TO_CLOSE, -1.0)
+
+    def closed(self):
+        """The emitting thread says that everything is closed."""
+        self.happens(LEFT_TO_CLOSE)
+        self.happens(CLOSED)
+        if self in _begun:
+            _begun.remove(self)
+
+
+cdef list _begun = []           # engines that the interpreter's exit has to end
+
+
+def end_all():
+    """End every engine of this process that has been begun: they fade side by side."""
+    cdef Ending each
+    cdef list mine = [each for each in _begun if each._pid == os.getpid()]
+    for each in mine:
+        each._emitter.stop()
+        each.happens(LEFT_TO_CLOSE)
+    for each in mine:
+        each.finish()
+
+
+def hand_signals(of, to):
+    """Replace one handler of the system's signals by another, where this thread may: Python's main thread only."""
+    for number in LEAVINGS:
+        if signal.getsignal(number) is of:
+            try:
+                signal.signal(number, to)
+            except ValueError:      # `threading` and the interpreter may take different threads for the main one
+                return
+
+
+def give_signals_back():
+    """Let the system's signals end this program at once, as before the first engine."""
+    hand_signals(leave_all, signal.SIG_DFL)
+
+
+def leave_all(int number, frame):
+    """Be at rest within each engine's `leave_s`; end the program meanwhile, with the status of the signal."""
+    cdef Ending each
+    for each in list(_begun):
+        if each._pid == os.getpid():
+            each._emitter.stop(True)
+    raise SystemExit(128 + number)
+
+
+atexit.register(end_all)    # itself no bytecode, so that a pending interrupt cannot come before it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=give_signals_back)   # a child's engines are its parent's

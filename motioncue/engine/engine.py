@@ -13,14 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
-from motioncue.engine.assembly import baud_of, check, load_profile, streams_of
-from motioncue.engine.changes import Change
-from motioncue.engine.claims import Claims
+from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, streams_of
 from motioncue.engine.embed import Feeder
-from motioncue.engine.ending import Ending
+from motioncue.engine.emitter import Ending
 from motioncue.engine.journal import CALM, MESSAGES, Journal, Outputs
 from motioncue.engine.leaving import leaving_of
-from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.pipeline import Change, Pipeline
 from motioncue.engine.reception import Reception
 from motioncue.errors import ConfigError
 from motioncue.output.check_in import CheckedIn
@@ -130,7 +128,7 @@ class Engine:
         source = self.profile.source
         with ExitStack() as opened:
             # Before anything reaches a simulator or a platform.
-            opened.callback((claims := Claims(self.profile.outputs, self.profile.platform)).close)
+            opened.callback((claims := claims_of(self.profile.outputs, self.profile.platform)).close)
             self._receiver: Reception | Feeder
             if source.endpoints:
                 self._receiver = Reception(

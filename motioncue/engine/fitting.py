@@ -22,7 +22,7 @@ from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.profile import Limits, Profile
 
-__all__ = ["CHANNELS_KEPT", "DRIVES", "Fit", "fit", "gains_for", "unlimited"]
+__all__ = ["CHANNELS_KEPT", "DRIVES", "RATE_HZ", "Fit", "cues_of", "fit", "gains_for", "standard_motion", "unlimited"]
 
 DRIVES: Mapping[str, int] = {"tour": 1550, "turns": 1250, "brake": 700}
 """The standard drives and their numbers of rows; they are drives of the virtual car."""
@@ -120,7 +120,7 @@ def _words(channels: tuple[str, ...]) -> str:
 @cache
 def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
     """Return the standard drives as the algorithm reads them: arrays of MOTION_DTYPE, 100 rows a second."""
-    data = resources.files("motioncue.data").joinpath("standard_drives.bin").read_bytes()
+    data = (resources.files("motioncue") / "data" / "standard_drives.bin").read_bytes()
     rows = np.frombuffer(data, KEPT_TYPE).reshape(-1, len(CHANNELS_KEPT)).astype(np.float64)
     drives = []
     for kept in np.split(rows, np.cumsum(list(DRIVES.values()))[:-1]):
@@ -139,13 +139,23 @@ def designed(settings: Cueing, rate_hz: float, platform: Platform | None) -> Alg
     return cueing.design(settings, rate_hz, known)
 
 
+_newest: dict[bytes, list[npt.NDArray[np.void]]] = {}
+
+
+def cues_of(settings: Cueing, platform: Platform | None) -> list[npt.NDArray[np.void]]:
+    """Return the cues of an algorithm on each standard drive, from rest; the newest are kept, as plans take a while."""
+    key = msgspec.json.encode((settings, platform if settings.for_platform else None))
+    if key not in _newest:
+        found = [designed(settings, RATE_HZ, platform).process(motion) for motion in standard_motion()]
+        _newest.clear()
+        _newest[key] = found
+    return _newest[key]
+
+
 def poses_of(settings: Cueing, platform: Platform | None) -> Array:
-    """Return the poses of an algorithm on all standard drives, each from rest: shape (n, 6)."""
-    parts = []
-    for motion in standard_motion():
-        cues = designed(settings, RATE_HZ, platform).process(motion)
-        parts.append(np.stack([cues[channel] for channel in CHANNELS], axis=1))
-    return np.concatenate(parts)
+    """Return the poses of an algorithm on all standard drives: shape (n, 6)."""
+    cues = np.concatenate(cues_of(settings, platform))
+    return np.stack([cues[channel] for channel in CHANNELS], axis=1)
 
 
 class _Reach:

@@ -17,6 +17,7 @@ cdef enum:
     WINDOW_NS = 250_000_000 # shortest time over which frames are counted
     EVEN_NS = 50_000_000    # time for which frames come evenly before a first window tells the pace: a bunch is shorter
 
+cdef double SLOWEST_S = 0.05    # interval of the slowest source
 cdef double SAME_S = 1e-6   # the simulator's time is not its own if it agrees with the arrivals to within this
 cdef double KEEP = 1.0 - 1.0 / SEVERAL
 
@@ -61,6 +62,11 @@ cdef double median(const double* x, int n) noexcept nogil:
     return x[2] if x[2] < high else high
 
 
+cdef double no_slower(double interval) noexcept nogil:
+    """Return the interval [s] that the first few frames tell: what comes later than simulators send is joined."""
+    return interval if interval < SLOWEST_S else SLOWEST_S
+
+
 cdef void update_pace(Timeline* t, int64_t arrival) noexcept nogil:
     """Update the pace of the arrivals in the long run.
 
@@ -73,7 +79,7 @@ cdef void update_pace(Timeline* t, int64_t arrival) noexcept nogil:
     cdef double pace
     cdef int i
     if t.windows == 0 and gap:          # the first window is one from the beginning of a bunch to that of another one
-        t.usual = 1e-9 * (before + arrival) / (t.counted + 1)
+        t.usual = no_slower(1e-9 * (before + arrival) / (t.counted + 1))
     if t.counted > 0 and (gap and before >= WINDOW_NS or before >= 4 * WINDOW_NS):
         pace = 1e-9 * before / t.counted if t.windows > 0 else t.usual
         for i in range(WINDOWS - 1, 0, -1):
@@ -177,7 +183,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     if t.frames == 1:
         p.interval = 1e-9 * (told if stamped else arrival)
         p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
-        t.usual = p.interval
+        t.usual = p.interval = no_slower(p.interval)
     t.frames += t.frames < SEVERAL
     interval = <int64_t>(1e9 * p.interval)
     if stamped:

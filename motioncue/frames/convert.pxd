@@ -48,7 +48,7 @@ ctypedef struct Stages:
     int same_from           # first and number of the telemetry's doubles that, if all repeat, mark a repeated state
     int same_count
     bint running            # a frame to compare with is stored
-    int stood               # successive frames whose change says nothing; the first of a bunch is only one
+    int stood               # successive frames whose change says little; the first of a bunch is only one
     double settled          # for how long there was one, and what is derived has moved, in delays
     double orientation[4]   # attitude of that frame
     double velocity[3]
@@ -161,10 +161,11 @@ cdef inline void claims_to_world(const Stages* s, const Telemetry* said, Telemet
         )
 
 
-cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) noexcept nogil:
+cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure, bint lost) noexcept nogil:
     """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros.
 
     What has changed counts for as long as is `sure` to have passed [s]: after a stall, one frame shows little or nothing.
+    What has changed while frames were `lost` for long is of the middle of that time, and catches up faster than the drive.
     """
     cdef double turn[3]
     cdef double share
@@ -173,8 +174,8 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) n
         dt = 1e-6 * SHORTEST_US
     if s.running:
         share = 1.0 - exp(-(sure if sure < dt else dt) / s.delay)
-        s.stood = 0 if sure > 0.0 else s.stood + 1
-        s.settled = s.settled + dt / s.delay if s.stood < STOOD else 0.0
+        s.stood = 0 if 2.0 * sure > dt else s.stood + 1
+        s.settled = 0.0 if s.stood >= STOOD or lost else s.settled + dt / s.delay
         between(s.orientation, t.orientation, turn)
         for i in range(3):
             s.rate[i] += share * (turn[i] / dt - s.rate[i])

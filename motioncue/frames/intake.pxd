@@ -59,6 +59,9 @@ cdef extern from *:
     bint tuned_read(TunedSlot* slot, Tuned* out) nogil
 
 
+cdef Tuned tuned_of(object thresholds, object head_m=?, double fade_s=?)
+
+
 ctypedef struct IntakeState:
     Messages messages
     mc_cipher cipher        # of every package, if used
@@ -68,7 +71,7 @@ ctypedef struct IntakeState:
     int64_t part_time       # arrival of the newest of those [ns]; 0 before the first
     BodyFrame frame         # as configured, with the car's axes as announced
     BodyFrame fallback      # as configured
-    TunedSlot tuning        # from the thread that changes settings to the receiver
+    TunedSlot tuning        # from the tick that takes newer settings to the receiver
     Tuned tuned             # settings in use, except that the head may still be moving
     double head_before[3]   # head position before the move [m]
     int64_t head_since      # start of the move [ns]

@@ -178,7 +178,8 @@ cdef inline void treat_as_lost(IntakeState* s) noexcept nogil:
 cdef inline void derive_claims(IntakeState* s, bint goes_on) noexcept nogil:
     """Derive what the source does not report, after the watch: a frame's own step must not support itself."""
     s.stages.running = s.stages.running and goes_on
-    derive(&s.stages, &s.telemetry, s.watch.interval, s.watch.certain)
+    cdef bint lost = not s.watch.no_loss and s.observation.duration > s.stages.delay
+    derive(&s.stages, &s.telemetry, s.watch.interval, s.watch.certain, lost)
     claims_to_motion(s)
     s.watch.reference = s.observation
 
@@ -404,8 +405,8 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     return &m.reply
 
 
-cdef Tuned tuned_of(thresholds):
-    """Return a watch's thresholds, with the head at 0."""
+cdef Tuned tuned_of(object thresholds, object head_m=(0.0, 0.0, 0.0), double fade_s=0.0):
+    """Return a watch's thresholds and the head's place, to which it moves in `fade_s`."""
     cdef Tuned tuned
     memset(&tuned, 0, sizeof(Tuned))
     tuned.acceleration = thresholds.max_acceleration_m_s2
@@ -417,6 +418,8 @@ cdef Tuned tuned_of(thresholds):
     tuned.rate_step = radians(thresholds.max_rate_step_deg_s)
     tuned.velocity_error = thresholds.velocity_error_m_s
     tuned.attitude_error = radians(thresholds.attitude_error_deg)
+    tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
+    tuned.move_s = fade_s
     return tuned
 
 
@@ -491,13 +494,11 @@ cdef class Intake:
         watch_restart(&self.intake.watch)
 
     def retune(self, thresholds, head_m, double fade_s, int64_t number=0):
-        """Change settings while packages come; they are taken with the next package, without a lock.
+        """Change settings while packages come, as the tick that takes newer ones does: from the next package on.
 
-        Call it from one thread at a time.
+        Call it only where no tick does.
         """
-        cdef Tuned tuned = tuned_of(thresholds)
-        tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
-        tuned.move_s = fade_s
+        cdef Tuned tuned = tuned_of(thresholds, head_m, fade_s)
         tuned.number = number
         tuned_write(&self.intake.tuning, &tuned)
 

@@ -535,8 +535,11 @@ cdef inline void check_claims(Watch* w) noexcept nogil:
     cdef bint clear = w.no_loss and not many_lost(&w.arrival, w.gap)
     cdef double doubt = 0.0 if w.stamped or w.reference.time == w.began else w.gap - w.dt
     cdef int reason = ACCEPTED
-    # Where only arrivals say what time has passed, a frame that was held up may be followed by one of long after it.
-    cdef bint unknown = w.reference.duration != w.reference.duration and w.arrival.late > 0.25
+    # Where only arrivals say what time has passed, a frame that was held up may be followed by one of long after it; and
+    # frames that have come in one bunch so far say nothing.
+    cdef bint unknown = w.reference.duration != w.reference.duration and (
+        w.arrival.late > 0.25 or w.arrival.seconds < 0.25
+    )
     if w.trusting or w.dt > 0.15 or doubt > 0.1 or unknown:
         restart_claims(w)
         return

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.core.blend cimport Fade, Vanishing
+from motioncue.core.blend cimport Blend, Fade
 from motioncue.core.interfaces cimport Stage
 from motioncue.platforms.kinematics cimport Geometry
 
@@ -104,9 +104,9 @@ ctypedef struct Easing:         # the way from other coefficients to those in fo
     double lag              # that was led when they changed [s], its damping, and its weight
     double damping
     double weight
-    double position         # of the join, 0 to 1; 1 is done
+    double position         # 0 to 1; 1 is done
     double pace             # [1/tick]
-    Vanishing joins[12]     # remaining difference that is added to the wanted positions
+    Blend joins[12]         # remaining difference that is added to the wanted positions
 
 
 ctypedef struct ActuatorState:         # the state

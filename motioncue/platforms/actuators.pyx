@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY, NAN, exp
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.core.blend cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
+from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step, fade_step, smooth
 from motioncue.core.interfaces cimport Beside, Machine, beside_tick, chosen_machine
 from motioncue.core.records cimport Actuation
 from motioncue.core.rotation cimport Turn
@@ -134,8 +134,7 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
     rise(d, fade_step(&s.raised, not s.parked), positions)
     lead(&leading, &s.lead, bounds, n, positions)
     for i in range(n):
-        if e.position < 1.0:
-            positions[i] += left_at(&e.joins[i], e.position)
+        positions[i] += blend_step(&e.joins[i])
         e.bounds[i].speed = bounds[i].speed
     if d.smooth:
         over = tighten_jerk_bounds(bounds, e.bounds, s.motion, &s.stop, n, e.position >= 1.0, &e.smooth)
@@ -178,9 +177,8 @@ cdef void actuators_continue(
     cdef ActuatorBounds asked[12]
     cdef Lead leading, led_before
     cdef double positions[12]
-    cdef double value, slope, bend, scale
-    cdef bint going, joined, glides
-    cdef double position, weight
+    cdef double value, weight
+    cdef bint joined, glides
     cdef int i
     s[0] = (<const ActuatorState*>before_state)[0]
     if not s.begun or memcmp(d, before_coeffs, sizeof(ActuatorParams)) == 0:
@@ -192,10 +190,7 @@ cdef void actuators_continue(
         pace = d.pace           # where it is parked may have changed, and the way up has its own duration
     if d.planned:
         pace = min(pace, d.dt / PLANNED_S)
-    position = e.position
-    going = joined = position < 1.0
-    scale = e.pace / pace if going else 0.0
-    slope = bend = 0.0
+    joined = e.position < 1.0
     memcpy(e.former, d.bounds, sizeof(e.former))
     for i in range(d.geometry.count):
         if d.planned:
@@ -221,10 +216,8 @@ cdef void actuators_continue(
     relax_bounds(d.bounds, e.bounds, d.geometry.count)
     for i in range(d.geometry.count):
         value = s.motion[i].target - positions[i]
-        if going:               # what remains of the join before keeps its slope and bend
-            slope = slope_at(&e.joins[i], position) * scale
-            bend = bend_at(&e.joins[i], position) * scale * scale
-        e.joins[i] = vanishing(value, slope, bend)
+        # What remains of the join before keeps its slope and bend.
+        e.joins[i] = blend_from(value, blend_rate(&e.joins[i]), blend_bend(&e.joins[i]), pace)
         joined = joined or value != 0.0
     e.position = 0.0 if joined or glides else 1.0
     e.pace = pace

@@ -119,7 +119,8 @@ class MotionPlatform:
             NaN where an actuator cannot reach the pose, whatever its range, or where a crank would be within 15 degrees
             of one line with its rod.
         """
-        return self._built.kinematics.inverse(poses)
+        actuators: npt.NDArray[np.float64] = self._built.kinematics.inverse(poses)
+        return actuators
 
     def forward(self, positions: npt.ArrayLike, start: npt.ArrayLike | None = None) -> Array:
         """Return the pose at which the actuators have these positions.
@@ -138,7 +139,8 @@ class MotionPlatform:
             there is no such pose.
         """
         guess = None if start is None else np.asarray(start, np.float64)
-        return self._built.kinematics.forward(positions, guess)
+        poses: npt.NDArray[np.float64] = self._built.kinematics.forward(positions, guess)
+        return poses
 
     def jacobian(self, poses: npt.ArrayLike) -> Array:
         """Return the derivatives of the actuators' positions by the frame's motion.
@@ -153,7 +155,8 @@ class MotionPlatform:
         ndarray of float64, shape (n, actuators, 6)
             Per displacement along x forward, y right, z down [m] and per turn about these axes of the base [rad].
         """
-        return self._built.kinematics.jacobian(poses)
+        slopes: npt.NDArray[np.float64] = self._built.kinematics.jacobian(poses)
+        return slopes
 
     def reaches(self, poses: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Return whether the engine would go to each pose, shape (n,): every actuator within its range.

@@ -195,7 +195,7 @@ Platform: TypeAlias = Hexapod | CrankHexapod | Posts | Axes
 """The ``platform`` table of a profile: one type per kind."""
 
 
-_FOLDER = resources.files("motioncue.platforms.presets")
+_FOLDER = resources.files("motioncue") / "platforms" / "presets"
 
 
 @cache

@@ -61,7 +61,7 @@ def sample_recording() -> Path:
     A real drive as City Car Driving bytes: a 59.9 s motorway drive at 60 Hz, made from the
     example segment of comma.ai's comma2k19 data set (MIT license).
     """
-    return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
+    return Path(str(resources.files("motioncue"))) / "data" / "city_car_driving_60hz.bin"
 
 
 def read_recording(path: str | Path, system: sources.System, pick: Pick = ANY) -> Recording:
@@ -161,7 +161,8 @@ def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str 
         raise ValueError(f"at_ticks: allowed are frames in order of time and a rate above 0 Hz, found {rate_hz} Hz")
     period = round(1e9 / rate_hz)
     ticks = np.arange(time[0], time[-1] + 1, period)
-    return Bridge(bridge).process(np.ascontiguousarray(motion), ticks)
+    bridged: npt.NDArray[np.void] = Bridge(bridge).process(np.ascontiguousarray(motion), ticks)
+    return bridged
 
 
 NAMED = "--system (in Python system)"  # where a system can be named

@@ -1,21 +1,56 @@
 """What is right and wrong with a platform's motion, beside what the car does.
 
-Needs SciPy, from the extra ``score``.
+Needs SciPy, from the extra ``score``, but for `against_rest`.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from motioncue.scoring.senses import RATE_HZ, SENSES, Array, low_passed, perceived, sampled
+from motioncue.engine import fitting
+from motioncue.output.actuation import OutputChain
+from motioncue.platforms.build import build, stage_of
+from motioncue.profile.profile import Profile
+from motioncue.scoring.senses import (
+    BAND_HZ,
+    CANAL,
+    OTOLITH,
+    RATE_HZ,
+    SENSES,
+    THRESHOLDS,
+    Array,
+    felt_by_pose,
+    felt_in_car,
+    low_passed,
+    perceived,
+    sampled,
+)
+from motioncue.scoring.sickness import Sickness
 
-__all__ = ["Felt", "Quality", "by_sense", "fast_tilt", "felt_of", "jolts", "opposite", "quality", "rms"]
+__all__ = [
+    "Felt",
+    "Quality",
+    "Worst",
+    "against_rest",
+    "by_sense",
+    "fast_tilt",
+    "felt_of",
+    "jolts",
+    "opposite",
+    "quality",
+    "rms",
+    "told_of_rest",
+    "worst",
+]
 
 FAST_TILT = np.radians(3.0)  # [rad/s]; tilt coordination goes unnoticed below (Groen and Bles 2004)
 LARGEST_LAG_S = 1.0
+HARDLY = 0.9  # share of what is missed at rest from which a platform shows next to nothing
 ALIKE = 0.3  # correlation from which a delay is told
 NOTICED = 1.0  # [thresholds]
+WORST_S = (1.0, 5.0)  # lags behind which the worst moment is told: that of drivers was not published
 DRIVERS = (0.34, 0.66)  # weights of surge and sway in drivers' ratings (Kolff et al. 2024)
 
 
@@ -28,6 +63,17 @@ class Felt(NamedTuple):
     """The part of it below 3 Hz."""
     told: Array
     """What the organs report of that, `RATE_HZ` rows a second [thresholds]."""
+
+
+class Worst(NamedTuple):
+    """The worst moment of a motion: the largest low-passed mismatch of surge and sway."""
+
+    mismatch: float
+    """[m/s^2], as `Quality.mismatch`, behind a lag."""
+    time: float
+    """[s] from the beginning of the drive."""
+    sense: str
+    """Surge or sway, whichever has the larger share in it."""
 
 
 class Quality(NamedTuple):
@@ -48,8 +94,52 @@ class Quality(NamedTuple):
     """Root mean square of specific force above 3 Hz [m/s^2], by sense of force."""
     mismatch: float
     """Mean of 0.34 |error of surge| + 0.66 |error of sway| [m/s^2]; drivers rate it so, through a low-pass filter."""
+    worst: dict[str, Worst]
+    """Where that is largest behind a lag of a second, ``1 s``, and of five, ``5 s``."""
+    wrong_way: float
+    """Share of time in which some sense feels the platform, by more than a threshold, against the sign of the car."""
+    sickness: Sickness
+    """How sick it makes."""
     use: dict[str, tuple[float, float, float]]
     """Travel, speed and acceleration of each actuator, as shares of what it has."""
+
+
+def against_rest(profile: Profile) -> float | None:
+    """Return the perceived error of what the platform does on the standard drives, in errors at rest.
+
+    By spectra, so at once and in the plain install; above 1 is worse than no motion.  None without a platform.
+    """
+    if profile.platform is None or not profile.cueing.poses:
+        return None
+    built, hz = build(profile.platform), fitting.RATE_HZ
+    chain = OutputChain([stage_of(profile.platform, round(1e9 / hz))])
+    missed = at_rest = 0.0
+    for motion, cues in zip(fitting.standard_motion(), fitting.cues_of(profile.cueing, profile.platform), strict=True):
+        chain.reset()
+        places = chain.process(cues)["actuators"][:, : len(built.names)]
+        car = felt_in_car(motion)
+        s = 2j * np.pi * np.fft.rfftfreq(len(car), 1.0 / hz)[:, None]
+        organs = [np.polyval(of[0], s) / np.polyval(of[1], s) for of in 3 * (OTOLITH,) + 3 * (CANAL,)]
+        share = np.abs(np.hstack(organs)) / THRESHOLDS / (1.0 + (np.abs(s) / (2.0 * np.pi * BAND_HZ)) ** 4)
+        platform = felt_by_pose(built.kinematics.forward(np.ascontiguousarray(places)), hz)
+        missed += float(np.sum((share * np.abs(np.fft.rfft(car - platform, axis=0))) ** 2))
+        at_rest += float(np.sum((share * np.abs(np.fft.rfft(car, axis=0))) ** 2))
+    return float(np.sqrt(missed / at_rest))
+
+
+def told_of_rest(share: float) -> tuple[bool, str]:
+    """Return whether what `against_rest` found is a warning, and say it."""
+    found = f"on the standard drives the platform takes away {100 * (1 - share):.0f} % of what is missed at rest"
+    if share < HARDLY:
+        return False, found
+    if share < 1.0:
+        found += ": hardly better than no motion"
+    else:
+        found = (
+            "on the standard drives the platform would be felt more wrongly than one that stands still "
+            f"({share:.2f} times what is missed at rest)"
+        )
+    return True, f'{found}; cueing.algorithm = "predictive" or cueing.preset = "auto" takes what the platform can do'
 
 
 def felt_of(acting: Array, rate_hz: float) -> Felt:
@@ -58,7 +148,9 @@ def felt_of(acting: Array, rate_hz: float) -> Felt:
     return Felt(acting, slow, perceived(sampled(slow, rate_hz)))
 
 
-def quality(car: Felt, platform: Felt, use: Mapping[str, tuple[float, float, float]]) -> Quality:
+def quality(
+    car: Felt, platform: Felt, rate_hz: float, sickness: Sickness, use: Mapping[str, tuple[float, float, float]]
+) -> Quality:
     """Return what is right and wrong with a platform's motion."""
     correlation, lag = np.full(6, np.nan), np.full(6, np.nan)
     for sense, (one, other) in enumerate(zip(car.told.T, platform.told.T, strict=True)):
@@ -71,14 +163,34 @@ def quality(car: Felt, platform: Felt, use: Mapping[str, tuple[float, float, flo
         fast_tilt(car, platform),
         jolts(platform),
         float(np.mean(np.abs(car.slow - platform.slow)[:, :2] @ DRIVERS)),
+        {f"{lag_s:g} s": worst(car, platform, rate_hz, lag_s) for lag_s in WORST_S},
+        float(np.mean(_against(car, platform).any(axis=1))),
+        sickness,
         dict(use),
     )
 
 
 def opposite(car: Felt, platform: Felt) -> Array:
     """Return the share of time in which each sense feels the platform move against the car."""
-    against = (np.abs(platform.told) > NOTICED) & (platform.told * car.told < 0.0)
-    return np.asarray(np.mean(against, axis=0))
+    return np.asarray(np.mean(_against(car, platform), axis=0))
+
+
+def _against(car: Felt, platform: Felt) -> npt.NDArray[np.bool_]:
+    """Return when each sense feels the platform move against the car."""
+    return np.asarray((np.abs(platform.told) > NOTICED) & (platform.told * car.told < 0.0))
+
+
+def worst(car: Felt, platform: Felt, rate_hz: float, lag_s: float) -> Worst:
+    """Return the worst moment behind a first-order lag.
+
+    Units: `lag_s` [s].
+    """
+    from scipy import signal
+
+    left = np.exp(-1.0 / (lag_s * rate_hz))
+    parts = signal.lfilter([1.0 - left], [1.0, -left], np.abs(car.slow - platform.slow)[:, :2] * DRIVERS, axis=0)
+    row = int(np.argmax(parts.sum(axis=1)))
+    return Worst(float(parts[row].sum()), row / rate_hz, SENSES[int(np.argmax(parts[row]))])
 
 
 def fast_tilt(car: Felt, platform: Felt) -> float:

@@ -13,8 +13,9 @@ from motioncue.core.channels import CUE
 from motioncue.platforms.build import CHANNELS, carriers_of
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.scoring.omct import TESTS, TURNS, Boundaries, Boundary, Response, Test
-from motioncue.scoring.score import Score, Traces
+from motioncue.scoring.score import Score, Traces, apart
 from motioncue.scoring.senses import RATE_HZ, SENSES, Array, felt_in_car
+from motioncue.scoring.sickness import Sickness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -182,7 +183,8 @@ def score_report(found: Sequence[tuple[str, str, Traces]]) -> str:
         for profile, drive, of in found
     ]
     parts = [
-        f"<h2>{escape(profile)} on {escape(drive)}</h2>{_senses_table(traces.score)}{image(felt_figure(traces))}"
+        f"<h2>{escape(profile)} on {escape(drive)}</h2>{_senses_table(traces.score)}{_drivers_table(traces.score)}"
+        f"{image(felt_figure(traces))}"
         f"{image(poses_figure(traces))}{_use_table(traces.score)}"
         for profile, drive, traces in found
     ]
@@ -248,6 +250,31 @@ def _senses_table(score: Score) -> str:
             for sense, at_rest in score.still.items()
         ],
     )
+
+
+def _drivers_table(score: Score) -> str:
+    """Return what drivers speak of: the worst moment, wrong ways, forces and turning apart, sickness."""
+    heads = [
+        "",
+        "worst in 1 s",
+        "worst in 5 s",
+        "wrong way",
+        "forces missed",
+        "turning missed",
+        "dose",
+        "conflict",
+        "sick",
+    ]
+
+    def sick(of: Sickness) -> list[str]:
+        return [f"{of.dose:.2f} m/s^1.5", f"{of.conflict:.2f} m/s²", f"{of.incidence:.1f} %"]
+
+    rows = [["car", *5 * [""], *sick(score.car_sickness)]]
+    for name, of in score.motions.items():
+        moments = [f"{each.mismatch:.2f} m/s², {each.sense} at {each.time:.1f} s" for each in of.worst.values()]
+        missed = [f"{100 * share:.0f} %" for share in apart(score, name).values()]
+        rows.append([name, *moments, f"{100 * of.wrong_way:.0f} %", *missed, *sick(of.sickness)])
+    return table(heads, rows)
 
 
 def _use_table(score: Score) -> str:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import MOTION_DTYPE
+from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.cueing.preview import preview as known
 from motioncue.cueing.settings import Cueing
 from motioncue.engine.assembly import check_pose, cue, limits_of_output, load_profile_on, period_ns_of
@@ -21,7 +21,8 @@ from motioncue.recording.recording import at_ticks
 from motioncue.safety.limiter import OutputLimits
 from motioncue.scoring import optimum
 from motioncue.scoring.quality import Felt, felt_of, rms
-from motioncue.scoring.senses import Array, felt_by_pose, felt_in_car, low_passed
+from motioncue.scoring.senses import RATE_HZ, Array, banded, felt_by_pose, felt_in_car, low_passed, sampled, up
+from motioncue.scoring.sickness import Sickness, sickness
 
 __all__ = ["Fitted", "Scene", "poses_of", "sent", "with_platform"]
 
@@ -148,11 +149,19 @@ class Scene:
         """Return the poses that leave the platform: the actuators keep their bounds, without their lag."""
         assert self.profile.platform is not None
         table = msgspec.structs.replace(self.profile.platform, lag_s=None, lag_damping=None)
-        return self.built.kinematics.forward(sent(msgspec.structs.replace(self.profile, platform=table), cues))
+        poses: Array = self.built.kinematics.forward(sent(msgspec.structs.replace(self.profile, platform=table), cues))
+        return poses
 
     def felt(self, poses: Array) -> Felt:
         """Return what is felt on the platform."""
         return felt_of(felt_by_pose(poses, self.rate_hz), self.rate_hz)
+
+    def sickness(self, poses: Array | None = None) -> Sickness:
+        """Return how sick the platform makes whom these poses move; without them, the car."""
+        roll, pitch = (self._truth["roll"], self._truth["pitch"]) if poses is None else poses[:, 3:5].T
+        felt = self.car if poses is None else self.felt(poses)
+        force = sampled(felt.slow, self.rate_hz) + np.array([0.0, 0.0, GRAVITY, 0.0, 0.0, 0.0])
+        return sickness(force[:, :3], force[:, 3:], banded(up(roll, pitch), self.rate_hz), RATE_HZ)
 
     def errors(self, felt: Felt) -> Array:
         """Return the root mean square of the perceived error, by sense, shape (6,) [thresholds]."""

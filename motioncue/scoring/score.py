@@ -23,6 +23,7 @@ from motioncue.scoring import optimum, senses
 from motioncue.scoring.quality import Felt, Quality, by_sense, jolts, quality
 from motioncue.scoring.scene import Scene, poses_of, with_platform
 from motioncue.scoring.senses import Array, sampled
+from motioncue.scoring.sickness import Sickness
 
 __all__ = [
     "FORCES_FIRST",
@@ -32,6 +33,7 @@ __all__ = [
     "Score",
     "Traces",
     "Weighed",
+    "apart",
     "best_poses",
     "need",
     "score",
@@ -79,6 +81,8 @@ class Score(NamedTuple):
     """By motion: ``fits``, ``stopped``, ``best``."""
     car_jolts: dict[str, float]
     """Root mean square of the car's specific force above 3 Hz [m/s^2], by sense of force."""
+    car_sickness: Sickness
+    """How sick the car makes."""
 
     def _repr_html_(self) -> str:
         senses = self.motions["stopped"].error if "stopped" in self.motions else {}
@@ -194,6 +198,7 @@ def trace(
         dict(zip(CHANNELS, factors.tolist(), strict=True)),
         {name: _quality(scene, poses[name], felt[name]) for name in ("fits", "stopped", "best")},
         jolts(scene.car),
+        scene.sickness(),
     )
     progress(total, total)
     told = {"car": scene.car.told, **{name: felt[name].told for name in poses}}
@@ -203,7 +208,20 @@ def trace(
 def _quality(scene: Scene, poses: Array, felt: Felt) -> Quality:
     """Return what is right and wrong with a motion."""
     use = zip(scene.built.names, scene.use(poses).T, strict=True)
-    return quality(scene.car, felt, {name: tuple(column.tolist()) for name, column in use})
+    return quality(
+        scene.car, felt, scene.rate_hz, scene.sickness(poses), {name: tuple(column.tolist()) for name, column in use}
+    )
+
+
+def apart(score: Score, motion: str = "fits") -> dict[str, float]:
+    """Return what a motion misses, of what is missed at rest: of forces, and of turning."""
+    error = score.motions[motion].error
+    return {
+        name: float(
+            np.linalg.norm([error[s] for s in group]) / max(np.linalg.norm([score.still[s] for s in group]), 1e-9)
+        )
+        for name, group in (("forces", senses.SENSES[:3]), ("turning", senses.SENSES[3:]))
+    }
 
 
 def need() -> None:

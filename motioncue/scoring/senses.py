@@ -33,6 +33,7 @@ __all__ = [
     "organ",
     "perceived",
     "sampled",
+    "up",
 ]
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -68,7 +69,7 @@ def felt_in_car(motion: npt.NDArray[np.void]) -> Array:
     """Return what acts on the occupant of a car."""
     force = np.column_stack([motion["surge"], motion["sway"], motion["heave"]])
     rates = np.column_stack([motion["roll_rate"], motion["pitch_rate"], motion["yaw_rate"]])
-    return np.hstack([force + GRAVITY * (_up(motion["roll"], motion["pitch"]) - [0.0, 0.0, 1.0]), rates])
+    return np.hstack([force + GRAVITY * (up(motion["roll"], motion["pitch"]) - [0.0, 0.0, 1.0]), rates])
 
 
 def felt_by_pose(poses: Array, rate_hz: float) -> Array:
@@ -92,8 +93,8 @@ def felt_on_platform(poses: Array, speeds: Array, accelerations: Array) -> Array
     """
     roll, pitch, yaw = poses[:, 3:].T
     cr, sr, cp, sp, cy, sy = np.cos(roll), np.sin(roll), np.cos(pitch), np.sin(pitch), np.cos(yaw), np.sin(yaw)
-    x, y, up = accelerations.T
-    z = -up
+    x, y, rising = accelerations.T
+    z = -rising
     moved = np.column_stack(
         [
             cp * cy * x + cp * sy * y - sp * z,
@@ -105,7 +106,7 @@ def felt_on_platform(poses: Array, speeds: Array, accelerations: Array) -> Array
     rates = np.column_stack(
         [rolling - sp * yawing, cr * pitching + sr * cp * yawing, -sr * pitching + cr * cp * yawing]
     )
-    return np.hstack([moved + GRAVITY * (_up(roll, pitch) - [0.0, 0.0, 1.0]), rates])
+    return np.hstack([moved + GRAVITY * (up(roll, pitch) - [0.0, 0.0, 1.0]), rates])
 
 
 def low_passed(felt: Array, rate_hz: float) -> Array:
@@ -153,6 +154,6 @@ def perceived(felt: Array) -> Array:
     return np.column_stack([signal.lfilter(*organ(sense), column) for sense, column in enumerate(felt.T)])
 
 
-def _up(roll: Array, pitch: Array) -> Array:
+def up(roll: Array, pitch: Array) -> Array:
     """Return the unit vector up along forward, right, up of a body."""
     return np.column_stack([np.sin(pitch), -np.sin(roll) * np.cos(pitch), np.cos(roll) * np.cos(pitch)])

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import gc
 import ipaddress
+import logging
 import os
 import socket
 import stat
@@ -14,15 +15,19 @@ import struct
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeAlias
 
-from motioncue.transports.endpoint import Endpoint
+from motioncue.errors import EndpointError
+from motioncue.transports.endpoint import Endpoint, parse_endpoint
+from motioncue.transports.udp import resolved
 
 if sys.platform == "win32":
     import ctypes
     from ctypes import wintypes
+
+log = logging.getLogger("motioncue")
 
 PATIENCE_S = 0.3  # until a claim is free that another program is just giving up
 FOLDER = "/tmp"  # of all users, unlike the one in TMPDIR
@@ -266,3 +271,49 @@ elif sys.platform == "linux":
     WAYS = ((_bind, _bound), (_lock, _locked))
 else:
     WAYS = ((_lock, _locked),)
+
+
+class Claims:
+    """The claims of one engine or relay, until they are closed or this object or its process ends.
+
+    Each of `streams` is the key of an output, its URL, and whether it is shared with other programs.
+    """
+
+    def __init__(self, streams: Iterable[tuple[str, str, bool]]) -> None:
+        self._claims: dict[str, tuple[str, Claim]] = {}  # by their place, with the output's key
+        try:
+            for stream in streams:
+                self._add(*stream)
+        except BaseException:
+            self.close()
+            raise
+
+    def _add(self, key: str, url: str, shared: bool) -> None:
+        """Claim the place of one stream of packets."""
+        endpoint = parse_endpoint(url)
+        try:
+            place = place_of(endpoint, None if endpoint.scheme == "serial" else resolved(endpoint))
+        except (OSError, UnicodeError):  # nothing can be sent there: who opens it says why
+            return
+        if place in self._claims:
+            if not shared:
+                raise EndpointError(
+                    f"{key}: found {url!r}, where {self._claims[place][0]} is sent already (all addresses of this "
+                    "machine count as one); allowed is a port of its own for each stream, or output.shared = true"
+                )
+            return
+        claim = Claim(place)
+        self._claims[place] = key, claim
+        if not claim.holder:
+            return
+        if not shared:
+            wish = (
+                "" if endpoint.scheme == "serial" else ", or set output.shared = true if both are meant to send there"
+            )
+            raise EndpointError(f"{key}: {claim.holder} drives the platform at {url} already; end it first{wish}")
+        log.warning("%s: %s drives the platform at %s too (output.shared)", key, claim.holder, url)
+
+    def close(self) -> None:
+        """Give all claims up."""
+        for _, claim in self._claims.values():
+            claim.release()

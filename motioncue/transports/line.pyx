@@ -21,7 +21,8 @@ CLOSE = 0.03  # share by which a line's speed may differ: receivers sample the l
 
 cdef extern from *:
     """
-    #include "motioncue/transports/line_open.h"
+    #define MC_OPENS_LINES
+    #include "motioncue/transports/line.h"
     #ifdef _WIN32
     static int64_t mc_line_opened(PyObject *name, int baud, int bits, int parity, int stop, int *actual) {
         wchar_t *wide = PyUnicode_AsWideCharString(name, NULL);

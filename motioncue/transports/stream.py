@@ -10,8 +10,7 @@ from typing import Any
 
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import Endpoint, as_socket, parse_endpoint
-from motioncue.transports.pipe import PipeConnection, PipeServer
-from motioncue.transports.sockets import Server, SocketServer
+from motioncue.transports.sockets import PipeConnection, PipeServer, Server, SocketServer
 
 STREAMS = ("pipe", "unix", "tcp")
 

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from motioncue.engine import changes as tuning
-from motioncue.engine.changes import changed
+from motioncue.engine import pipeline as tuning
 from motioncue.engine.fitting import gains_for
+from motioncue.engine.pipeline import changed
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import PlatformTable
 from motioncue.profile.explain import bounds_off
@@ -146,9 +146,13 @@ def _number(value: object) -> bool:
 Value: TypeAlias = float | bool | str | list[str] | None
 """Value of a setting; None for one that is left out."""
 
-PRESET = "cueing.preset"
+ALGORITHM, PRESET = "cueing.algorithm", "cueing.preset"
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 STEPS = 200  # gestures that can be undone
+REASONS = 2000  # values whose reason is kept
+REASON = 300  # most characters of one
+BY_HAND = "set by hand"
+REMARK = "# changed: "
 
 CANNOT_TAKE = "save: this profile's text cannot take the values; allowed is one that names its tables"
 
@@ -172,6 +176,7 @@ class Editor:
         self._slot = "A"
         self._other = engine.requested
         self._past: dict[str, list[Profile]] = {"A": [], "B": []}
+        self._reasons: dict[tuple[str, Any], str] = {}  # of a key's value, for who reads a saved profile
         self._gesture: tuple[Any, ...] | None = None
         self._began: dict[str, tuple[tuple[Any, ...], Profile]] = {}  # newest gesture of each key: two hands alternate
         self._silent: dict[str, Any] = {}  # gains of muted axes as they were
@@ -222,14 +227,15 @@ class Editor:
 
     def set(self, key: str, value: Value, gesture: tuple[Any, ...], *, sure: bool = False) -> None:
         """Set a parameter."""
-        self._make({key: value}, gesture, sure=sure)
+        why = f"{key.rpartition('.')[2]} {value}" if key in (ALGORITHM, PRESET) else ""
+        self._make({key: value}, gesture, sure=sure, why=why)
 
-    def turn(self, values: Mapping[str, float], gesture: tuple[Any, ...], *, sure: bool = False) -> None:
+    def turn(self, values: Mapping[str, float], gesture: tuple[Any, ...], *, sure: bool = False, why: str = "") -> None:
         """Set several numbers together; refused and asked about as `set` is."""
         kinds = {control.key: control.kind for control in self.parameters()}
         if other := [key for key in values if kinds.get(key, "number") != "number"]:
             raise ConfigError(f"{other[0]}: found a {kinds[other[0]]}, allowed are numbers")
-        self._make(values, gesture, sure=sure)
+        self._make(values, gesture, sure=sure, why=why)
 
     def mute(self, axes: Sequence[str]) -> None:
         """Silence axes by gains of 0, and give the others back those that they had; nobody is asked."""
@@ -247,7 +253,7 @@ class Editor:
         held = {key for key in self._silent if values.get(key) == 0.0}
         return [axis for axis in AXES if (keys := _gains(axis, values)) and held.issuperset(keys)]
 
-    def _make(self, values: Mapping[str, Value], gesture: tuple[Any, ...], *, sure: bool) -> None:
+    def _make(self, values: Mapping[str, Value], gesture: tuple[Any, ...], *, sure: bool, why: str = "") -> None:
         """Make a change of settings, by their keys."""
         before, keys = self._engine.requested, ", ".join(values)
         allowed = {control.key: control for control in self.parameters()}
@@ -255,8 +261,8 @@ class Editor:
         for key, value in values.items():
             if key not in allowed:
                 raise ConfigError(f"parameter: {not_among(key, allowed)}")
-            if why := fixed_because(before, key):
-                raise ConfigError(f"{key}: fixed while it runs, {why}")
+            if reason := fixed_because(before, key):
+                raise ConfigError(f"{key}: fixed while it runs, {reason}")
             part = _change(before, allowed[key], value)
             change = part if isinstance(part, Profile) or isinstance(change, Profile) else {**change, **part}
         goes_on = (gesture, keys) == self._gesture
@@ -264,6 +270,7 @@ class Editor:
         known, began = self._began.get(keys, (None, before))
         _refuse(doubts(before, after, began=began if known == gesture else before), sure)
         self._engine.retune(change)
+        self._note(before, self._engine.requested, why)
         if all(allowed[key].kind == "number" for key in values) and self._controls[0] is before:
             self._controls = self._engine.requested, self._controls[1]  # numbers that move leave them as they are
         if known != gesture:
@@ -271,6 +278,15 @@ class Editor:
         if not goes_on:
             self._past[self._slot] = [*self._past[self._slot][1 - STEPS :], before]
             self._gesture = (gesture, keys)
+
+    def _note(self, before: Profile, after: Profile, why: str) -> None:
+        """Keep why values are what they are now; without a reason they were set by hand."""
+        for key, (_, value) in _changes(before, after).items():
+            self._reasons.pop((key, str(value)), None)
+            if why:
+                self._reasons[key, str(value)] = why
+        for oldest in list(self._reasons)[:-REASONS]:
+            del self._reasons[oldest]
 
     def undo(self, *, sure: bool = False) -> None:
         """Return to the settings before the last gesture; nothing happens if there was none."""
@@ -281,15 +297,20 @@ class Editor:
         self._gesture = None
         self._began.clear()
 
-    def swap(self, *, sure: bool = False) -> None:
-        """Go from settings A to B, or back; B begins as a copy of A."""
-        here = self._engine.requested
-        _refuse(doubts(here, self._other), sure)
-        self._engine.retune(self._other)
-        self._other = here
-        self._slot = "B" if self._slot == "A" else "A"
-        self._gesture = None
-        self._began.clear()
+    def swap(self, to: str | None = None, *, sure: bool = False, why: str = "") -> None:
+        """Go from settings A to B, or back; B begins as a copy of A.  `why` it is preferred adds to each reason."""
+        if to != self._slot:
+            here = self._engine.requested
+            _refuse(doubts(here, self._other), sure)
+            self._engine.retune(self._other)
+            self._other = here
+            self._slot = "B" if self._slot == "A" else "A"
+            self._gesture = None
+            self._began.clear()
+        if why:
+            for key, (_, value) in _changes(self._other, self._engine.requested).items():
+                earlier = self._reasons.get((key, str(value)), BY_HAND)
+                self._reasons[key, str(value)] = f"{earlier}; {why}"[:REASON]
 
     def save(self, name: str) -> dict[str, Any]:
         """Write the settings as a profile beside the old one's text and comments."""
@@ -308,7 +329,7 @@ class Editor:
             elif is_saved(key):
                 values[key] = after
         try:
-            text = changed_text(self._text, values)
+            text = self._with_reasons(changed_text(self._text, values), changes)
         except (LookupError, TypeError) as error:
             raise ConfigError(CANNOT_TAKE) from error
         saved = parse_profile(text, scaled=gains_for)
@@ -324,6 +345,23 @@ class Editor:
             raise ConfigError(f"save: {name} cannot be written: {error.strerror or error}") from error
         before, after = self._text.splitlines(), text.splitlines()
         return {"file": str(path), "diff": list(unified_diff(before, after, "before", name, lineterm="", n=1))}
+
+    def _with_reasons(self, text: str, changes: Mapping[str, tuple[Any, Any]]) -> str:
+        """Return a profile's text that begins with a line for each changed key: from what to what, and why."""
+        lines = []
+        for key, (old, new) in changes.items():
+            if is_saved(key):
+                why = "".join(
+                    each if each.isprintable() else "?" for each in self._reasons.get((key, str(new)), BY_HAND)
+                )
+                lines.append(f"{REMARK}{key}: {_told(old)} to {_told(new)}, {why}\n")
+        keys = tuple(f"{REMARK}{key}:" for key in changes)  # of an earlier change, which this one replaces
+        return "".join([*lines, *(line for line in text.splitlines(keepends=True) if not line.startswith(keys))])
+
+
+def _told(value: Any) -> str:
+    """Return a value as a remark has it."""
+    return "none" if value is None else f"{value:g}" if _number(value) else str(value)
 
 
 def _gains(axis: str, values: Mapping[str, Any]) -> list[str]:

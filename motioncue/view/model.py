@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy.typing as npt
 from motioncue import cueing
 from motioncue.bench.report import GRADES, bearable, duration, punctual
 from motioncue.engine.assembly import streams_of
-from motioncue.engine.changes import Change
+from motioncue.engine.pipeline import Change
 from motioncue.platforms.build import CHANNELS as POSE
-from motioncue.platforms.build import Built, build, carriers_of
+from motioncue.platforms.build import Built, build, carriers_of, ranges
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 from motioncue.safety.supervisor import State
@@ -206,7 +207,8 @@ def verdict(stats: Mapping[str, Any], rate_hz: float | None = None) -> Verdict:
         )
     if most and stats["limited"][most] > LIMITED:
         return Verdict(
-            "warn", f"the cue met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less"
+            "warn",
+            f"what was asked met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less",
         )
     if stats["skipped"]:
         left_out = f"{stats['skipped']} of {packets + stats['skipped']} ticks were left out"
@@ -355,6 +357,12 @@ CLEARANCE_M = 0.08  # of the lowest joint above the floor
 DEEP_M = 0.45  # floor below the frame if nothing shows how high it stands
 
 
+@lru_cache(maxsize=2)
+def reach_of(platform: Platform) -> dict[str, tuple[float, float]]:
+    """Return how far a platform goes along each channel from neutral that it has a least and a most of [m, rad]."""
+    return {name: (low, high) for name, (low, high) in ranges(build(platform)).items() if low and high}
+
+
 def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
     """Return what carries the frame [rad].
 
@@ -362,7 +370,8 @@ def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
     """
     table = profile.platform
     if table is None or built is None:
-        return {"kind": "none", "frame": 0.0, "floor": DEEP_M, "names": [], "carriers": [], "sent": False}
+        nothing: dict[str, Any] = {"names": [], "carriers": [], "neutral": [], "reach": {}}
+        return {"kind": "none", "frame": 0.0, "floor": DEEP_M, "sent": False, **nothing}
     held, bounds = carriers_of(table)
     tops = [part["platform"] for part in held]
     frame = sum(top[2] for top in tops) / len(tops) if tops else 0.0
@@ -383,6 +392,8 @@ def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
         "frame": frame,
         "floor": floor,
         "names": list(built.names),
+        "neutral": list(built.neutral),
+        "reach": reach_of(table),
         "carriers": carriers,
         "sent": any(name.startswith("actuator_") for encoding in streams for name in encoding.reads),
     }

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.channels import MOTION_DTYPE
-from motioncue.engine.changes import Change, Tuner
 from motioncue.engine.journal import CALM, REFUSED
+from motioncue.engine.pipeline import Change, Tuner
 from motioncue.engine.replay import Progress, profile_of, repeat
 from motioncue.profile.profile import Profile
 from motioncue.recording.recording import Drive

@@ -16,19 +16,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.errors import MotioncueError
+from motioncue.errors import ConfigError, MotioncueError
 from motioncue.platforms.build import CHANNELS as POSE
 from motioncue.profile.profile import Profile
 from motioncue.view.model import CHANNELS, PAST_HZ, used_of
 from motioncue.view.playback import LEAST_S, Minute, Recent
 
 LOWEST = 19  # niceness
+
+EVALUATIONS = 60
+"""Settings that a search tries for each of its four shares of the travel."""
 
 SCORES = {
     ("best", "fits"): "fits",
@@ -49,6 +53,8 @@ class Request(NamedTuple):
     """Frames of the drive, MOTION_DTYPE, as the ticks read them."""
     stretch: tuple[float, float] | None = None
     """Only what is from and to these times is scored, by `corner`; from the first frame [s]."""
+    tunes: bool = False
+    """Whether better settings than those named ``now`` are looked for."""
 
 
 class _Case:
@@ -63,7 +69,7 @@ class _Case:
         cues = scene.cues(scene.profile.cueing)
         asked = poses_of(cues)
         if not np.isfinite(asked).all():
-            raise ArithmeticError("the cue is not finite on this drive")
+            raise ArithmeticError("what is asked is not finite on this drive")
         felt = {
             "fits": scene.felt(scene.made(asked * scene.fitted(asked).factors)),
             "stopped": scene.felt(scene.stopped(cues)),
@@ -138,6 +144,33 @@ def _corners(request: Request, stale: Callable[[], bool]) -> Iterator[dict[str, 
     yield {"number": request.number, "columns": columns, "why": "", "done": True}
 
 
+def search(request: Request, tell: Callable[[dict[str, Any]], object]) -> None:
+    """Tell how far a search for better settings is, and then what it has found: a front over the use of travel."""
+    from motioncue.tuning.tune import tune
+
+    profile = request.profiles["now"]
+    source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
+    about = {"number": request.number, "why": ""}
+
+    def progress(done: int, total: int, best: float) -> None:
+        tell({**about, "found": {"done": done, "total": total, "best": best}, "done": False})
+
+    try:
+        tuned = tune(
+            msgspec.structs.replace(profile, source=source),
+            [request.motion],
+            evaluations=EVALUATIONS,
+            front="use",
+            progress=progress,
+        )
+    except (MotioncueError, ArithmeticError, ValueError) as error:
+        tell({"number": request.number, "why": str(error), "done": True})
+        return
+    assert tuned.front is not None
+    points = [point._asdict() for point in tuned.front.points]
+    tell({**about, "found": {"before": tuned.before, "use": tuned.front.before[0], "points": points}, "done": True})
+
+
 def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> dict[str, float]:
     """Return the scores of settings, on one scale with others of the same platform.
 
@@ -199,6 +232,9 @@ def main(requests: IO[bytes], answers: IO[str]) -> None:
             return not waiting.empty()
 
         try:
+            if request.tunes:
+                search(request, partial(_tell, answers))
+                continue
             for answer in scores_of(request, known, stale):
                 _tell(answers, answer)
         except Exception as error:  # the next settings may do
@@ -235,9 +271,10 @@ PROGRAM = "from motioncue.view.scorer import run; run()"
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the drive with"
-NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing to judge"
+NO_POSES = "{} gives no pose, it asks for the car's own motion: there is nothing to judge"
 NO_STRETCH = "on this stretch the platform was not driven all the time, or it is too long ago"
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is scored as soon as there are"
+ENDED = "the search was ended"
 DIED = "the process that judges has ended; the next change starts another"
 SILENT = (
     "the process that judges said nothing for {:.0f} s and was ended: it hangs, was stopped, or other programs leave "
@@ -269,6 +306,9 @@ class Scorer:
         self._due: float | None = None
         self._renew = False
         self._stretch: tuple[float, float] | None = None
+        self._tunes = False  # whether what is asked for is a search
+        self._found: dict[str, Any] | None = None  # how far a search is, or what the newest one has found
+        self._searching = False  # until it is done; no change of settings ends it
         self._number = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: dict[str, Any] = {"why": "", "columns": {}, "busy": False}
@@ -287,13 +327,34 @@ class Scorer:
 
         Units: `stretch` [s].
         """
-        self._stretch = stretch
+        if self._searching:
+            self._give_up(ENDED)
+        self._stretch, self._tunes = stretch, False
         self._due, self._renew = time.monotonic(), True
+
+    def tune(self, stretch: tuple[float, float] | None = None) -> None:
+        """Have better settings looked for, on the newest minute or a stretch; `ask` ends it.
+
+        Units: `stretch` [s].
+        """
+        self.ask(stretch)
+        self._tunes = True
+
+    def found(self, point: int) -> tuple[dict[str, float], str]:
+        """Return settings that the newest search has found, and the reason to take them; refuse others."""
+        with self._lock:
+            found = self._found or {}
+        points = found.get("points", [])
+        if point >= len(points):
+            raise ConfigError(f"try: found {point}, allowed are the {len(points)} settings that a search has found")
+        share, score = points[point]["share"], points[point]["score"]
+        why = f"tuned on a drive: score {found['before']:.0f} to {score:.0f} within {100 * share:.0f} % of the travel"
+        return points[point]["values"], why
 
     def answer(self) -> dict[str, Any]:
         """Return what is known, as the page is told."""
         with self._lock:
-            return dict(self._answer)
+            return {**self._answer, "found": self._found}
 
     def poll(self, now: float) -> None:
         """Begin what is due; end a process that is silent.
@@ -301,8 +362,8 @@ class Scorer:
         Units: `now` [s].
         """
         if self._heard is not None and now - self._heard > SILENCE_S:
-            self._give_up()
-        if self._due is None or now < self._due or self._closed:
+            self._give_up(SILENT.format(SILENCE_S))
+        if self._due is None or now < self._due or self._closed or self._searching:
             return
         profiles = self._compared()
         profile = profiles["now"]
@@ -327,7 +388,8 @@ class Scorer:
         self._renew = False
         assert self._minute is not None
         begin_s, end_s = self._minute.begin_s, self._minute.end_s
-        self._begin(Request(self._number + 1, dict(profiles), self._minute.motion), now, begin_s=begin_s, end_s=end_s)
+        request = Request(self._number + 1, dict(profiles), self._minute.motion, tunes=self._tunes)
+        self._begin(request, now, begin_s=begin_s, end_s=end_s)
 
     def _begin_stretch(self, profiles: Mapping[str, Profile], now: float) -> None:
         """Have the marked stretch scored, with what was driven before it."""
@@ -339,12 +401,14 @@ class Scorer:
             self._say(why=NO_STRETCH)
             return
         inside = begin_s - drive.begin_s, end_s - drive.begin_s
-        request = Request(self._number + 1, dict(profiles), drive.motion, inside)
+        request = Request(self._number + 1, dict(profiles), drive.motion, inside, self._tunes)
         self._begin(request, now, begin_s=begin_s, end_s=end_s, first_s=drive.begin_s)
 
     def _begin(self, request: Request, now: float, **about: Any) -> None:
         """Have a request computed."""
         self._number = request.number
+        self._tunes, self._searching = False, request.tunes
+        self._found = {"done": 0, "total": 0} if request.tunes else self._found
         self._heard = now if self._heard is None else self._heard
         self._say(busy=True, **about)
         threading.Thread(target=self._send, args=(request,), daemon=True, name="motioncue judging").start()
@@ -359,13 +423,14 @@ class Scorer:
         longer = newest.end_s - newest.begin_s > 1.5 * (held.end_s - held.begin_s)
         return longer or abs(newest.end_s - held.end_s) > RENEW_S
 
-    def _give_up(self) -> None:
-        """End a process that is silent, and drop what it was asked."""
+    def _give_up(self, why: str) -> None:
+        """End the process, and drop what it was asked."""
         with self._lock:
             process, self._process = self._process, None
             self._number += 1  # so that what still waits to be sent is not
             self._heard = None
-            self._answer = {**self._answer, "why": SILENT.format(SILENCE_S), "busy": False}
+            self._answer = {**self._answer, "why": why, "busy": False}
+            self._searching, self._found = False, None if self._searching else self._found
             self.version += 1
         if process is not None:
             process.kill()  # `_read` sees its end
@@ -425,6 +490,9 @@ class Scorer:
                 if told.pop("number") == self._number and told:
                     done = told.pop("done")
                     self._heard = None if done else self._heard
+                    if self._searching:
+                        self._found, self._searching = told.pop("found", None), not done
+                        self._due = time.monotonic() if done and self._found else self._due
                     self._answer = {**self._answer, **told, "busy": not done}
                     self.version += 1
         _hang_up(process)
@@ -434,6 +502,7 @@ class Scorer:
             if ended:
                 self._process = None
         if ended and not self._closed:
+            self._found, self._searching = None if self._searching else self._found, False
             self._say(why=DIED)
 
 

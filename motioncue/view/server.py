@@ -40,13 +40,17 @@ from motioncue.view.session import (
     Set,
     SetSeveral,
     Swap,
+    TryFound,
+    Tune,
     Undo,
+    Wave,
     controls,
     hello,
     parse_request,
     statistics,
     to_json,
 )
+from motioncue.view.wave import TestWave
 
 log = logging.getLogger("motioncue")
 
@@ -117,6 +121,7 @@ class Server:
         self._frames = Frames(engine)
         self._recent = Recent(engine)
         self._scorer = Scorer(self._recent, self._editor.compared)
+        self._wave = TestWave(engine)
         self._past = Past()
         self._run_name = secrets.token_hex(8)  # a page that comes back sees whether it is still the same run
         self._pages: list[Client] = []
@@ -164,6 +169,7 @@ class Server:
     ) -> None:
         """Drop all pages and end."""
         self._end()
+        self._wave.stop()
         self._scorer.close()
         self._thread.join(5.0)
 
@@ -382,7 +388,7 @@ class Server:
             news.append(to_json("answered", {"number": page.answered}))
         if now - page.stats_at >= STATS_S and page.sent - page.seen < AHEAD:  # a slow link is not filled with them
             page.stats_at = now
-            news += [self._statistics(now), to_json("link", {"delay_s": page.delay_s})]
+            news += [self._statistics(now), to_json("link", {"delay_s": page.delay_s, "wave": self._wave.told})]
         if page.frame != self._frame[1] and page.sent - page.seen < AHEAD:
             page.frame = self._frame[1]
             if page.sent == page.seen:
@@ -471,6 +477,11 @@ class Server:
         if isinstance(request, ScoreSettings):  # changes nothing
             self._scorer.ask(request.stretch)
             return
+        if isinstance(request, Tune):
+            if muted := self._editor.state()["muted"]:
+                raise ConfigError(f"tune: {', '.join(muted)} muted, allowed is with all axes heard")
+            self._scorer.tune(request.stretch)
+            return
         if isinstance(request, AcquireControl) or self._controller is None:
             self._take(page)
         if self._controller is not page:
@@ -519,13 +530,18 @@ class Server:
         if isinstance(request, Set):
             self._editor.set(request.key, request.value, (page.number, request.gesture), sure=request.sure)
         elif isinstance(request, SetSeveral):
-            self._editor.turn(request.values, (page.number, request.gesture), sure=request.sure)
+            self._editor.turn(request.values, (page.number, request.gesture), sure=request.sure, why=request.why)
+        elif isinstance(request, TryFound):
+            values, why = self._scorer.found(request.point)
+            self._editor.turn(values, ("found", request.point), sure=request.sure, why=why)
         elif isinstance(request, Mute):
             self._editor.mute(request.axes)
         elif isinstance(request, Undo):
             self._editor.undo(sure=request.sure)
         elif isinstance(request, Swap):
-            self._editor.swap(sure=request.sure)
+            self._editor.swap(request.to, sure=request.sure, why=request.why)
+        elif isinstance(request, Wave):
+            self._wave.start(request.axis, sure=request.sure)
         elif isinstance(request, Save):
             return self._editor.save(request.name)
         return None

@@ -58,6 +58,8 @@ class SetSeveral(_Request, frozen=True, tag="turn"):
     values: Annotated[dict[Word, float], msgspec.Meta(min_length=1, max_length=40)]
     gesture: int = 0
     sure: bool = False
+    why: Word = ""
+    """Reason that a saved profile gives, as for `Swap`."""
 
 
 class Mute(_Request, frozen=True):
@@ -76,6 +78,9 @@ class Swap(_Request, frozen=True):
     """Go from settings A to B, or back."""
 
     sure: bool = False
+    to: Annotated[str, msgspec.Meta(pattern=r"^[AB]\Z")] | None = None
+    """Which of them; the other one if not given."""
+    why: Word = ""
 
 
 class Save(_Request, frozen=True):
@@ -84,11 +89,35 @@ class Save(_Request, frozen=True):
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,60}\.toml\Z")]
 
 
+Stretch: TypeAlias = tuple[Annotated[float, msgspec.Meta(ge=0)], Annotated[float, msgspec.Meta(ge=0)]]
+"""From and to, on the engine's grid of ticks [s]."""
+
+
 class ScoreSettings(_Request, frozen=True, tag="judge"):
     """Score the settings on the last minute, or on a stretch."""
 
-    stretch: tuple[Annotated[float, msgspec.Meta(ge=0)], Annotated[float, msgspec.Meta(ge=0)]] | None = None
-    """From and to, on the engine's grid of ticks [s]."""
+    stretch: Stretch | None = None
+
+
+class Tune(_Request, frozen=True):
+    """Search for better settings on the last minute, or on a stretch."""
+
+    stretch: Stretch | None = None
+
+
+class TryFound(_Request, frozen=True, tag="try"):
+    """Apply settings that a search has found."""
+
+    point: Annotated[int, msgspec.Meta(ge=0)]
+    """Which of them, from the first."""
+    sure: bool = False
+
+
+class Wave(_Request, frozen=True):
+    """Move one axis by a test wave."""
+
+    axis: Word
+    sure: bool = False
 
 
 Request: TypeAlias = (
@@ -103,6 +132,9 @@ Request: TypeAlias = (
     | Swap
     | Save
     | ScoreSettings
+    | Tune
+    | TryFound
+    | Wave
 )
 """Any request; its key ``do`` says which."""
 

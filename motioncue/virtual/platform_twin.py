@@ -104,7 +104,8 @@ class VirtualPlatform:
 
         Units: `sent` [m or rad].
         """
-        return self._servos.process(sent)
+        reached: npt.NDArray[np.float64] = self._servos.process(sent)
+        return reached
 
     def follow(self, sent: npt.ArrayLike) -> Felt:
         """Return what the platform makes of commanded positions; the drives continue from the call before.

@@ -233,7 +233,7 @@ class Actuated(NamedTuple):
     high: float
 
 
-_FOLDER = resources.files("motioncue.output.controllers")
+_FOLDER = resources.files("motioncue") / "output" / "controllers"
 
 
 @cache

@@ -12,8 +12,6 @@ from motioncue.bridge.bridge import KINDS
 
 LENGTH_S = 6.0
 TICK_S = 1e-9 * PERIOD
-# What is derived from the frames beside a lost bunch spans all of it.
-DERIVED = 1.5
 
 
 def bunched(taken, sizes, apart_s):
@@ -123,11 +121,9 @@ def ways_of(source):
     return [name for name in names if not (source == "beamng-simulink" and name == "rate_drifts")]
 
 
-def most(way, source):
+def most(source):
     """Return the largest step that is allowed, over the bound."""
-    if source in UNSURE:
-        return 2.0
-    return DERIVED if source in LATER_S and way == "bunches_lost" else 1.0
+    return 2.0 if source in UNSURE else 1.0
 
 
 CASES = [(way, source) for source in ANY_RATE for way in ways_of(source)]
@@ -137,7 +133,7 @@ CASES = [(way, source) for source in ANY_RATE for way in ways_of(source)]
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize(("way", "source"), CASES)
 def test_bunches_that_are_not_regular_make_no_jolt(bridge, way, source):
-    assert largest_step(way, source, bridge, 1) <= most(way, source)
+    assert largest_step(way, source, bridge, 1) <= most(source)
 
 
 @pytest.mark.slow
@@ -150,5 +146,5 @@ def test_a_dozen_for_each_source_and_bridge_make_no_jolt(way):
         steps = {(bridge, seed): largest_step(way, source, bridge, seed) for bridge in KINDS for seed in range(12)}
         worst_of = max(steps, key=steps.get)
         found[kind] = max(found.get(kind, (0.0,)), (steps[worst_of], source, *worst_of))
-        assert steps[worst_of] <= most(way, source), (source, worst_of)
+        assert steps[worst_of] <= most(source), (source, worst_of)
     print(f"\n{way}:", *(f"{kind} {row[0]:.2f} {row[1:]}" for kind, row in found.items()), end="")

@@ -65,18 +65,33 @@ def test_an_old_clock_and_a_rate_that_jumps_are_as_without_stamps(source, bridge
     check(source, bridge, swinging(phase), taken, np.random.default_rng(phase), 20.0, clock_s, 2.0)
 
 
+jumps = {
+    "slow": st.floats(20.0, 60.0),
+    "fast": st.floats(60.0, 500.0),
+    "stretches": st.lists(st.floats(0.2, 1.5), min_size=1, max_size=8),
+    "begins": st.floats(0.0, 0.01),
+    "phase": st.floats(0.0, 6.0),
+    "seed": st.integers(0, 99),
+}
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", ["dirt-rally", "f1", "f1-2026", "x-plane"])
+@settings(max_examples=30, deadline=None)
+@given(clock_s=st.floats(2.0**13, 2.0**21), **jumps)
+def test_any_old_clock_and_any_jump_of_the_rate_are_as_without_stamps(
+    source, bridge, clock_s, slow, fast, stretches, begins, phase, seed
+):
+    taken = jumping(slow, fast, stretches, begins)
+    check(source, bridge, swinging(phase), taken, np.random.default_rng(seed), slow, clock_s, 2.0)
+
+
 @pytest.mark.search
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", CLOCKS)
 @settings(max_examples=30, deadline=None)
-@given(
-    slow=st.floats(20.0, 60.0),
-    fast=st.floats(60.0, 500.0),
-    stretches=st.lists(st.floats(0.2, 1.5), min_size=1, max_size=8),
-    begins=st.floats(0.0, 0.01),
-    phase=st.floats(0.0, 6.0),
-    seed=st.integers(0, 99),
-)
+@given(**jumps)
 def test_any_jump_of_the_rate_makes_no_jolt(source, bridge, slow, fast, stretches, begins, phase, seed):
     taken = jumping(slow, min(fast, FASTEST_HZ.get(source, fast)), stretches, begins)
     check(source, bridge, swinging(phase), taken, np.random.default_rng(seed), slow)

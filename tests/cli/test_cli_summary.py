@@ -67,7 +67,10 @@ def test_a_good_run_is_well():
         ),
         ({"transitions": [*DROVE, {"t": 3.0, "to": "PARKING", "reason": "input_lost"}]}, "all is well"),
         ({"skipped": 2}, "every frame was followed; 2 of 3335 ticks were left out"),
-        ({"limited": {"surge": 0.001, "surge_displacement": 0.3}}, "the cue met its limits (surge displacement)"),
+        (
+            {"limited": {"surge": 0.001, "surge_displacement": 0.3}},
+            "what was asked met its limits (surge displacement)",
+        ),
     ],
 )
 def test_what_is_most_wrong_is_said(change, words):

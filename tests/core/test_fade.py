@@ -9,7 +9,7 @@ from motioncue.core.channels import CUE_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.core.interfaces import Direct
 from motioncue.engine.emitter import Emitter
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.sources.city_car_driving import packets as ccd
 
 START = 1_000_000_000  # [ns]

@@ -184,17 +184,38 @@ def test_filter_is_the_law_with_the_errors_eliminated(pair):
         x, lean = found[f"{name}_displacement"], sign * found[turn]
         acceleration = s**2 * x
         felt = acceleration + gravity * lean
+        force, rate = (each / (1.0 + s / (2.0 * np.pi * settings.roll_off_hz)) for each in (force, rate))
         z = np.array(
             [
                 (felt - force) / (5.0 * s + 1.0),
                 (s * lean - rate) / (5.73 * s + 1.0),
                 *(s * x, x, s * lean, lean),
-                *(np.full(len(s), value) for value in (force, rate)),
+                *(force, rate),
             ]
         )
         np.testing.assert_allclose(-law @ z, [acceleration, s**2 * lean], rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(found[name], felt, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(found[f"{turn}_rate"], s * sign * lean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("hz", [3.0, 10.0, 20.0])
+@pytest.mark.parametrize("channel", ["surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate"])
+def test_what_is_quick_rolls_off(channel, hz):
+    """A sine through the kernel has the response of the equations: that of before behind a first-order section."""
+    settings, s = cueing_of("preset=large"), np.array([2j * np.pi * hz])
+    expected, wide = (
+        cueing.theory(each, channel, s)[channel][0]
+        for each in (settings, cueing_of("preset=large", "roll_off_hz=1000"))
+    )
+    assert abs(expected) == pytest.approx(abs(wide) / np.hypot(1.0, hz / 5.0), rel=1e-3)
+    motion, time = np.zeros(6000, MOTION_DTYPE), np.arange(6000) / RATE_HZ
+    motion[channel] = 0.1 * np.sin(2.0 * np.pi * hz * time)
+    cues = cueing.design(settings, RATE_HZ).process(motion)
+    n = round(5.0 * RATE_HZ)  # whole periods, after what began
+    found = 2j * np.mean(cues[channel][-n:] * np.exp(-2j * np.pi * hz * time[-n:])) / 0.1
+    if channel.endswith("rate"):
+        found *= np.exp(1j * np.pi * hz / RATE_HZ)  # a rate is the change since the tick before
+    assert abs(found - expected) < 0.04 * abs(expected)
 
 
 def test_organs_of_the_design_are_the_published_ones_in_the_band():
@@ -234,7 +255,9 @@ def test_cue_is_what_the_pose_makes_felt(rng, preset):
     cues = cueing.design(cueing_of(f"preset={preset}"), RATE_HZ).process(drive(rng, 20.0))
     felt = senses.felt_by_pose(poses_of(cues), RATE_HZ)
     for sense, values in zip(senses.SENSES, felt.T, strict=True):
-        # The trapezoidal rule takes the mean of neighboring accelerations; rates are those of the tick before.
+        if sense.endswith("rate"):  # a change since the tick before is the rate half a tick ago
+            values[1:] = 0.5 * (values[1:] + values[:-1])
+        # The trapezoidal rule takes the mean of neighboring accelerations.
         np.testing.assert_allclose(cues[sense][5:-5], values[5:-5], atol=0.02 * np.abs(values).max(), err_msg=sense)
 
 

@@ -12,7 +12,7 @@ from helpers import frame, free_port, init, loopbacks, single
 from motioncue.core.clock import FakeClock
 from motioncue.cueing import design
 from motioncue.engine.emitter import Emitter
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.frames.convert import BodyStage
 from motioncue.frames.session import Session
 from motioncue.output import dk

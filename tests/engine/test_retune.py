@@ -14,7 +14,7 @@ from trouble_helpers import BOUNDED, MOVERS, Bench, broken, driven
 import motioncue
 from motioncue import ConfigError, cueing
 from motioncue.engine.embed import Stepper
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.frames.settings import Watch
 from motioncue.safety.supervisor import State
 

@@ -10,7 +10,7 @@ from test_washout import motion_of, rough_drive
 
 import motioncue
 from motioncue import cueing
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 
 FORCES = ("surge", "sway", "heave")
 AXES = (*FORCES, "roll", "pitch", "yaw")

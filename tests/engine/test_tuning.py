@@ -15,7 +15,7 @@ import motioncue
 from motioncue import ConfigError, cueing
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing.settings import ALGORITHMS
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.recording.recording import at_ticks, read_motion, sample_recording
 
 PERIOD_S = 3_000_030e-9

@@ -141,7 +141,7 @@ def derived(const Telemetry[::1] frames not None, const double[::1] dt not None,
     s.delay = delay
     rows = []
     for i in range(frames.shape[0]):
-        derive(&s, &frames[i], dt[i], sure[i])
+        derive(&s, &frames[i], dt[i], sure[i], False)
         rows.append((list(s.acceleration), list(s.rate)))
     return rows
 

@@ -236,7 +236,7 @@ def troubled(plan, profile, hold_s, fade_s, bridge="predict"):
     """Return the bench after a drive whose attitude is smooth within an event and jumps at some."""
     overrides = f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}", f"source.bridge={bridge}"
     bench = Bench("limits=none", *overrides, profile=profile).connect()  # bounds would hide a step
-    now = {"place": 0.0, "time": 0.0, "roll": 0.2, "pitch": -0.1, "shown": 0}
+    now = {"place": 0.0, "time": 0.0, "roll": 0.2, "pitch": -0.1}
 
     def send():
         # Attitude swings at up to 0.1 rad/s and says so: body rates of small angles.
@@ -253,7 +253,6 @@ def troubled(plan, profile, hold_s, fade_s, bridge="predict"):
             bench.run(1 / 60)
             now["place"] += 0.25
             now["time"] += 1 / 60
-            now["shown"] += 1
             send()
 
     drive(80)
@@ -265,7 +264,6 @@ def troubled(plan, profile, hold_s, fade_s, bridge="predict"):
             )
             if kind == "reconnect":
                 bench.connect()
-                now["shown"] = 0
             send()
         elif kind == "silence":
             bench.run(size)
@@ -277,8 +275,7 @@ def troubled(plan, profile, hold_s, fade_s, bridge="predict"):
                 bench.run(1 / 60)
                 send()
             now["time"] += size / 60
-            # A source that has shown fewer than ten changes cannot freeze: what it jumps by is for the limits.
-            now["roll"] = -now["roll"] if size / 60 > hold_s + 0.03 and now["shown"] > 10 else now["roll"]
+            now["roll"] = -now["roll"] if size / 60 > hold_s + 0.03 else now["roll"]
         elif kind == "operate":
             getattr(bench.emitter, size)()
         elif kind == "sleep":

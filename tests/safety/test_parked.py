@@ -9,7 +9,7 @@ from test_platforms import DT, assert_within, profile_for
 import motioncue
 from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.core.clock import FakeClock
-from motioncue.engine.capi import _capi
+from motioncue.engine.embed import _capi
 from motioncue.platforms import build as platforms
 
 PRESET = "hexapod-dim"

@@ -11,7 +11,7 @@ import motioncue
 from motioncue.core.clock import FakeClock
 from motioncue.cueing import design
 from motioncue.engine.emitter import Emitter
-from motioncue.engine.retune import Settings
+from motioncue.engine.tick import Settings
 from motioncue.frames.convert import BodyStage
 from motioncue.frames.session import Session
 from motioncue.frames.settings import Watch

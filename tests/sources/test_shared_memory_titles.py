@@ -25,9 +25,19 @@ def assetto_corsa(page, number):
 
 
 def le_mans_ultimate(page, number):
-    """x left, y up, z back, left-handed, for the fourth of some vehicles; rows of the matrix: world x, y, z."""
     struct.pack_into("<3B", page, 128464, 20, 3, 1)
-    car = 128468 + 3 * 1888
+    vehicle(page, 128468 + 3 * 1888, number)
+    return 128466, b"\0"  # the player has no vehicle
+
+
+def rfactor_2(page, number):
+    struct.pack_into("<2IiI", page, 0, number, number, 0, 1)
+    vehicle(page, 16, number)
+    return 12, struct.pack("<i", 2)  # another vehicle
+
+
+def vehicle(page, car, number):
+    """x left, y up, z back, left-handed; rows of the matrix: world x, y, z."""
     struct.pack_into("<d", page, car + 12, 0.02 * number)
     struct.pack_into("<3d", page, car + 160, 1.0, 2.0, 3.0)
     struct.pack_into("<3d", page, car + 184, 0.5, 0.25, -20.0)
@@ -38,7 +48,20 @@ def le_mans_ultimate(page, number):
     struct.pack_into("<9d", page, car + 232, *matrix.ravel())
     struct.pack_into("<3d", page, car + 304, 0.2, -0.4, 0.1)
     struct.pack_into("<d", page, car + 356, 6500.0)
-    return 128466, b"\0"  # the player has no vehicle
+
+
+def automobilista_2(page, number):
+    """x left, y up, z back, left-handed; the angles likewise: pitch up, yaw right, roll right; even while it is whole."""
+    struct.pack_into("<i", page, 8, 2)
+    struct.pack_into("<2f", page, 6848, 20.0, 6500.0)
+    struct.pack_into("<3f", page, 6908, 0.1, -0.3, 0.05)
+    struct.pack_into("<3f", page, 6920, 0.5, 0.25, -20.0)
+    struct.pack_into("<3f", page, 6944, 0.2, -0.4, 0.1)
+    struct.pack_into("<3f", page, 6956, 8.0, 1.0, -3.0)
+    struct.pack_into("<I", page, 7320, 2 * number)
+    struct.pack_into("<4f", page, 7340, 0.01, 0.02, 0.03, 0.04)
+    struct.pack_into("<4f", page, 7356, -0.1, -0.2, -0.3, -0.4)
+    return 8, struct.pack("<i", 3)  # paused
 
 
 def raceroom(page, number):
@@ -66,8 +89,10 @@ def truck_simulator(page, number):
 
 TITLES = {
     "assetto-corsa-dk": assetto_corsa,
+    "automobilista-2-memory-dk": automobilista_2,
     "le-mans-ultimate-dk": le_mans_ultimate,
     "raceroom-dk": raceroom,
+    "rfactor-2-dk": rfactor_2,
     "truck-simulator-dk": truck_simulator,
 }
 
@@ -98,6 +123,15 @@ def test_a_known_motion_is_read_with_its_signs(name):
     assert {key: motion[key][0] for key in MOTION} == pytest.approx(MOTION, abs=2e-6)
     assert motion["speed"][0] == pytest.approx(math.sqrt(20.0**2 + 0.5**2 + 0.25**2), rel=1e-2)
     assert intake.accepted == 2
+
+
+def test_suspension_is_described_for_decode_and_recordings():
+    source, page = sources.by_profile("automobilista-2-memory-dk"), bytearray(20692)
+    automobilista_2(page, 1)
+    fields = source.identify(data := gathered(page, source.gather.windows)).decode(data)
+    wheels = ("front_left", "front_right", "rear_left", "rear_right")
+    assert [fields[f"suspension_travel_{wheel}"] for wheel in wheels] == pytest.approx([0.01, 0.02, 0.03, 0.04])
+    assert [fields[f"suspension_velocity_{wheel}"] for wheel in wheels] == pytest.approx([-0.1, -0.2, -0.3, -0.4])
 
 
 @pytest.mark.parametrize("name", TITLES)

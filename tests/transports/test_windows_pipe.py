@@ -13,7 +13,7 @@ from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, eventually, i
 from motioncue.core.clock import FakeClock
 from motioncue.engine.receiver import StreamReceiver
 from motioncue.errors import EndpointError
-from motioncue.transports.pipe import PipeConnection, PipeServer
+from motioncue.transports.sockets import PipeConnection, PipeServer
 from motioncue.transports.stream import Listener, connect
 
 windows = pytest.mark.skipif(sys.platform != "win32", reason="Windows named pipes")

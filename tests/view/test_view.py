@@ -245,6 +245,9 @@ def test_a_and_b_are_two_settings_each_with_its_own_undo(desk):
     assert gain(desk) == 0.7
 
 
+SAVED = ["cueing.surge.gain", "cueing.tilt.rate_limit_deg_s", "limits.surge.value_m_s2"]
+
+
 def test_a_saved_profile_gives_the_settings_and_keeps_the_comments(desk):
     pytest.importorskip("tomlkit")
     text = motioncue.profile.profile.profile_text(PROFILE)
@@ -260,10 +263,41 @@ def test_a_saved_profile_gives_the_settings_and_keeps_the_comments(desk):
     assert saved.limits == desk.engine.requested.limits
     comments = [line for line in text.splitlines() if line.startswith("#")]
     assert comments
-    assert [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")] == comments
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    assert kept[-len(comments) :] == comments
+    reasons = kept[: -len(comments)]
+    assert reasons[0] == "# changed: cueing.surge.gain: 0.6 to 0.25, set by hand"
+    assert [line.split()[2] for line in reasons] == [f"{key}:" for key in SAVED]
     assert any(line.startswith("+") and "13" in line for line in answer["diff"])
     with pytest.raises(ConfigError, match=r"save: mine.toml exists"):
         desk.save("mine.toml")
+
+
+def test_a_saved_profile_says_why_each_value_is_what_it_is(desk):
+    pytest.importorskip("tomlkit")
+    desk.turn({"cueing.surge.gain": 0.5, "cueing.sway.gain": 0.5}, (1, 1), why="knob stronger: less")
+    desk.turn({"cueing.surge.gain": 0.4}, (1, 2), why="tuned\n[limits]")
+    desk.undo()
+    desk.set("cueing.sway.gain", 0.45, (1, 3))
+    desk.swap("B", sure=True, why="preferred blind in 5 of 6")  # as at the beginning
+    desk.swap("B", sure=True)
+    assert desk.state()["slot"] == "B"
+    desk.swap("A", sure=True, why="preferred blind in 5 of 6")
+    desk.save("first.toml")
+    reasons = [line for line in (desk.folder / "first.toml").read_text("utf-8").splitlines() if "changed" in line]
+    assert reasons == [
+        "# changed: cueing.surge.gain: 0.6 to 0.5, knob stronger: less; preferred blind in 5 of 6",
+        "# changed: cueing.sway.gain: 0.6 to 0.45, set by hand; preferred blind in 5 of 6",
+    ]
+    desk.turn({"cueing.surge.gain": 0.4}, (1, 4), why="tuned\n[limits]")
+    again = Editor(desk.engine, (desk.folder / "first.toml").read_text("utf-8"), desk.folder)
+    again.set("cueing.surge.gain", 0.3, (1, 5))
+    again.save("second.toml")
+    reasons = [line for line in (desk.folder / "second.toml").read_text("utf-8").splitlines() if "changed" in line]
+    assert reasons == ["# changed: cueing.surge.gain: 0.5 to 0.3, set by hand", reasons[1]]
+    assert "sway" in reasons[1]
+    desk.save("third.toml")  # what a page says is one line of a comment
+    assert motioncue.load_profile(desk.folder / "third.toml").cueing == desk.engine.requested.cueing
 
 
 @pytest.mark.parametrize("platform", ["hexapod-simona", "hexapod-cranks", "posts-4"])

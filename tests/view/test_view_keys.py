@@ -8,9 +8,9 @@ import pytest
 
 import motioncue
 from motioncue.cueing.settings import ALGORITHMS
-from motioncue.engine.changes import LIVE, fixed_because
 from motioncue.engine.engine import Engine
 from motioncue.engine.fitting import gains_for
+from motioncue.engine.pipeline import LIVE, fixed_because
 from motioncue.errors import ConfigError
 from motioncue.platforms.settings import platform_presets
 from motioncue.profile.profile import Profile, parse_profile, profile_text

@@ -8,8 +8,8 @@ import pytest
 import motioncue
 from motioncue.cueing.classical.settings import PRESETS, Scaling
 from motioncue.cueing.settings import ALGORITHMS
-from motioncue.engine.changes import Tuner, fixed_because, refuse_fixed
 from motioncue.engine.engine import Engine
+from motioncue.engine.pipeline import Tuner, fixed_because, refuse_fixed
 from motioncue.errors import ConfigError
 from motioncue.platforms.settings import platform_presets
 from motioncue.profile.profile import parse_profile, profile_text

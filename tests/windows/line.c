@@ -27,7 +27,8 @@ static BOOL fake_result(HANDLE line, OVERLAPPED *io, DWORD *written, BOOL wait) 
 }
 #define WriteFile fake_write
 #define GetOverlappedResult fake_result
-#include "motioncue/transports/line_open.h"
+#define MC_OPENS_LINES
+#include "motioncue/transports/line.h"
 
 #define CHECK(condition) if (!(condition)) return printf("line %d: not %s\n", __LINE__, #condition), 1
 #define SEND(text) mc_line_send(&l, (const uint8_t *)text, (int)strlen(text))

@@ -288,7 +288,8 @@ def theory(
             f"{angle}_rate": (0.0, sign * rotation.gain),
         }.get(channel)
         if car is not None:
-            acceleration, travel, lean = _filtered(problem(settings, pair), law_of(settings, pair), np.array(car), s)
+            motion = _filtered(problem(settings, pair), law_of(settings, pair), np.array(car), s)
+            acceleration, travel, lean = (each / (1.0 + s / (2.0 * np.pi * settings.roll_off_hz)) for each in motion)
             return {
                 force: acceleration + gravity * lean,
                 f"{force}_displacement": travel,

@@ -22,6 +22,7 @@ cdef extern from "motioncue/cueing/optimal/step.h" nogil:
         double half_tick        # [s]
         double otolith          # of the low-pass sections of the organs: h / (1 + h), h half a tick over the time constant
         double canal
+        double roll_off         # likewise, of the low-pass sections of the car's force and rate
         double acceleration[8]  # law: acceleration [m/s^2] from the state in its order, the car's force and rate
         double turning[8]       # law: angular acceleration [rad/s^2]
 
@@ -33,6 +34,8 @@ cdef extern from "motioncue/cueing/optimal/step.h" nogil:
         double travel           # [m]
         double rate             # [rad/s]
         double lean             # [rad]
+        double car_force        # low-passed [m/s^2]
+        double car_rate         # low-passed [rad/s]
 
     ctypedef struct Following "mc_Following":
         double angle            # of the platform: pitch, less roll, yaw [rad]

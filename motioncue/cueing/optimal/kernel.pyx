@@ -107,6 +107,7 @@ cdef class OptimalWashout(Algorithm):
             c.braking = INFINITY
             c.half_tick = half
             c.otolith, c.canal = half / (otolith_s + half), half / (canal_s + half)
+            c.roll_off = half / (0.5 / M_PI / settings.roll_off_hz + half)
             for j in range(8):
                 c.acceleration[j], c.turning[j] = laws[i, 0, j], laws[i, 1, j]
         self.coeffs.gravity = GRAVITY

@@ -110,6 +110,9 @@ class Optimal(CueingTable, frozen=True, kw_only=True, tag="optimal"):
     out; without it, if a required value is left out, auto does so with a platform, and medium without one."""
     restraint: Annotated[float, msgspec.Meta(ge=0.01, le=100)] = 1.0
     """Weight of travel, speed, angle and rate, in ranges, against perceived errors; more moves the platform less."""
+    roll_off_hz: Annotated[float, msgspec.Meta(ge=1, le=1000)] = 5.0
+    """Break frequency above which the car's motion is taken for noise [Hz]: lower asks less of the actuators on rough
+    telemetry, and is later by 160 ms divided by this."""
     surge: Translation
     sway: Translation
     heave: Heave

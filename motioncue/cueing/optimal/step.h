@@ -17,12 +17,13 @@
 
 typedef struct {
     real force_gain, force_limit, rate_gain, rate_limit;
-    real gravity, slack, braking, half_tick, otolith, canal;
+    real gravity, slack, braking, half_tick, otolith, canal, roll_off;
     real acceleration[8], turning[8];
 } NAME(PairCoeffs);
 
 typedef struct {
     real otolith, canal, velocity, travel, rate, lean;
+    real car_force, car_rate;
 } NAME(PairState);
 
 typedef struct {
@@ -45,11 +46,20 @@ INLINE real NAME(weighed)(const real *law, const NAME(PairState) *s, real force,
         + law[5] * s->lean + law[6] * force + law[7] * rate;
 }
 
+/* Return the low-passed input by the trapezoidal rule; `kept` is twice that less what was kept before. */
+INLINE real NAME(rolled_off)(real share, real *kept, real input) {
+    const real slow = *kept + share * (input - *kept);
+    *kept = 2.0 * slow - *kept;
+    return slow;
+}
+
 /* Do the tick of a pair by the trapezoidal rule; return the platform's acceleration and fill its travel and lean. */
 INLINE real NAME(pair_step)(
-    const NAME(PairCoeffs) *c, NAME(PairState) *s, real force, real rate, real *travel, real *lean
+    const NAME(PairCoeffs) *c, NAME(PairState) *s, real car_force, real car_rate, real *travel, real *lean
 ) {
     const real k = c->half_tick;
+    const real force = NAME(rolled_off)(c->roll_off, &s->car_force, car_force);
+    const real rate = NAME(rolled_off)(c->roll_off, &s->car_rate, car_rate);
     const real a = NAME(weighed)(c->acceleration, s, force, rate);
     const real turning = NAME(weighed)(c->turning, s, force, rate);
     const real v = s->velocity + k * a, q = s->rate + k * turning;

@@ -4,6 +4,7 @@ from libc.math cimport INFINITY, exp, fabs, isfinite, sin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+from motioncue.core.blend cimport smooth
 from motioncue.core.interfaces cimport AHEAD, Algorithm, structure_number
 from motioncue.core.records cimport Cue, Motion
 from motioncue.core.rotation cimport Turn, turn
@@ -116,12 +117,6 @@ cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* pla
     return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
 
 
-cdef double passed(double since, double time) noexcept nogil:
-    """Return the share of a change that has taken hold, from 0 to 1, smoothly with its first two derivatives."""
-    cdef double x = since / time
-    return 1.0 if x >= 1.0 else x * x * x * (10.0 + x * (6.0 * x - 15.0))
-
-
 cdef double narrower(double new, double former, double left) noexcept nogil:
     """Return a bound on the way to a smaller one, with this share of the way left; a larger one holds at once."""
     return new + (former - new) * left if new < former < INFINITY else new
@@ -129,7 +124,7 @@ cdef double narrower(double new, double former, double left) noexcept nogil:
 
 cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
     """Keep the plan and the bounds that settings have changed from."""
-    cdef double share = passed(s.since, EASING)
+    cdef double share = smooth(min(1.0, s.since / EASING))
     cdef double value
     cdef int number, i, k, step
     cdef const Group* g
@@ -155,7 +150,7 @@ cdef void bound_row(
 ) noexcept nogil:
     """Fill in the bounds of a row, which become narrower in some time if the settings have changed."""
     cdef int number = g.bound[i]
-    cdef double left = 1.0 - passed(s.since + c.dt * c.period * c.ends[g.block[i]], NARROWING)
+    cdef double left = 1.0 - smooth(min(1.0, (s.since + c.dt * c.period * c.ends[g.block[i]]) / NARROWING))
     low[0], high[0] = g.low[i], g.high[i]
     if number < 0:
         return
@@ -271,7 +266,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     add_up(g.drift, known, moved, g.rows, shifts)
     for i in range(g.unknowns):
         q.problem.sense[i] = s.active[g.first + i]
-        high = 1.0 - passed(s.since + c.dt * c.period * c.ends[i // g.channels], NARROWING)
+        high = 1.0 - smooth(min(1.0, (s.since + c.dt * c.period * c.ends[i // g.channels]) / NARROWING))
         high = narrower(1.0, s.former.scale[g.channel[i % g.channels]] / g.scale[i], high)
         q.problem.blower[i] = -high
         q.problem.bupper[i] = high
@@ -411,8 +406,8 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
     """Set the way to the accelerations that a group has when it is planned next, within what must be kept."""
     cdef const Group* g = &c.group[number]
     cdef double h = c.dt * c.period
-    cdef double share = passed(s.since, EASING)
-    cdef double left = 1.0 - passed(s.since, NARROWING)
+    cdef double share = smooth(min(1.0, s.since / EASING))
+    cdef double left = 1.0 - smooth(min(1.0, s.since / NARROWING))
     cdef Guard new
     cdef Guard former
     cdef Guard* held

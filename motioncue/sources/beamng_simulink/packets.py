@@ -231,6 +231,11 @@ def _states(data: bytes) -> int:
     return states if states >= SURE and _are_ids(ids[:states]) else 0
 
 
+def is_certain(data: bytes) -> bool:
+    """Say whether a message is the simulator's; a file of controls alone may be anything of their size."""
+    return len(data) == STATE.size
+
+
 def identify(data: bytes) -> Packet:
     """Return the layout of one message."""
     for packet in (STATE, CONTROL):

@@ -1,6 +1,7 @@
 // The few knobs of an axis in plain words, each of which moves one or several settings by the same share.
 
 import { choices } from "./hands.js";
+import { printed } from "./tuning.js";
 
 const STEP = 1.1;
 const AXES = ["surge", "sway", "heave", "roll", "pitch", "yaw"];
@@ -23,7 +24,7 @@ const tidy = (value) => String(Number(Number(value).toPrecision(3))).replace("-"
 
 export class Knobs {
   constructor(place, tuning, send) {
-    Object.assign(this, { place, tuning, send, axis: "surge", muted: [], gesture: 0 });
+    Object.assign(this, { place, tuning, send, axis: "surge", muted: [], bounds: {}, gesture: 0 });
     const [tabs, press] = choices(AXES, (axis) => {
       this.axis = axis;
       this.build();
@@ -34,11 +35,15 @@ export class Knobs {
     this.silence = make("div", { className: "row" });
     this.solo = this.button("Solo", () => this.mute(this.alone ? [] : AXES.filter((axis) => axis !== this.axis)));
     this.quiet = this.button("Mute", () => this.mute(this.muted.includes(this.axis) ? this.muted.filter((axis) => axis !== this.axis) : [...this.muted, this.axis]));
-    this.silence.append(this.solo, this.quiet);
+    this.wave = this.button("Test wave", () => this.send({ do: "wave", axis: this.axis }));
+    this.wave.title = "Moves this axis alone, while no simulator sends: asks first, and parks by itself";
+    this.silence.append(this.solo, this.quiet, make("span", { className: "spacer" }), this.wave);
     this.fits = make("p", { className: "quiet" });
-    this.fit = this.button("", () => this.turn(this.found, this.more));
-    this.fit.hidden = true;
-    place.replaceChildren(tabs, this.list, this.silence, this.fits, this.fit);
+    this.fit = this.button("", () => this.turn(this.found, this.more, this.fit.textContent));
+    this.own = make("p", { className: "quiet" });
+    this.scale = this.button("", () => this.turn(...this.scaled));
+    this.fit.hidden = this.scale.hidden = true;
+    place.replaceChildren(tabs, this.list, this.silence, this.own, this.scale, this.fits, this.fit);
   }
 
   button(text, act) {
@@ -65,7 +70,7 @@ export class Knobs {
       const keys = [...this.keys(up).map((key) => [key, 1]), ...this.keys(down).map((key) => [key, -1])];
       if (!keys.length) continue;
       const box = make("div", { className: "knob" }), title = make("b", { textContent: name, title: help }), moved = make("span", { className: "quiet" });
-      const less = this.button("−", () => this.turn(keys, 1 / STEP)), more = this.button("+", () => this.turn(keys, STEP)), by = make("span", { className: "by" });
+      const less = this.button("−", () => this.turn(keys, 1 / STEP, `${this.axis} ${name}: less`)), more = this.button("+", () => this.turn(keys, STEP, `${this.axis} ${name}: more`)), by = make("span", { className: "by" });
       less.setAttribute("aria-label", `${name}: less`);
       more.setAttribute("aria-label", `${name}: more`);
       box.append(title, less, by, more, moved);
@@ -77,13 +82,13 @@ export class Knobs {
   }
 
   // Moves settings by a factor, those that count the other way by its inverse.
-  turn(keys, factor) {
+  turn(keys, factor, why) {
     const values = Object.fromEntries(keys.map(([key, way]) => {
       const { least, most } = this.tuning.rows.get(key)?.parameter ?? {}, value = this.tuning.values[key] * factor ** way;
       return [key, Number(Math.max(least ?? -Infinity, Math.min(most ?? Infinity, value)).toPrecision(4))];
     }));
     this.tuning.flush();
-    this.send({ do: "turn", values, gesture: (this.gesture += 1) });
+    this.send({ do: "turn", values, gesture: (this.gesture += 1), why: `knob ${why}`.slice(0, 100) });
   }
 
   mute(axes) {
@@ -103,7 +108,7 @@ export class Knobs {
       moved.textContent = keys.map(([key]) => {
         const { begin, parameter } = rows.get(key) ?? {}, name = key.replace("cueing.", "").replaceAll(/[._]/g, " ").replace(/ (hz|m s2|deg s2?)$/, "");
         const now = tidy(values[key]), was = typeof begin === "number" ? tidy(begin) : now;
-        return `${name} ${was === now ? now : `${was} → ${now}`} ${parameter?.unit ?? ""}`.trim();
+        return `${name} ${was === now ? now : `${was} → ${now}`} ${printed(parameter?.unit ?? "")}`.trim();
       }).join(" · ");
     }
     const able = this.gains(this.axis).length > 0;
@@ -112,8 +117,10 @@ export class Knobs {
     this.quiet.setAttribute("aria-pressed", String(muted.includes(this.axis)));
   }
 
-  // From the travel that the drive used: how much stronger or weaker all axes could be.
-  suggest(peak) {
+  // From what was captured: how the axis could be scaled, so that the most that the car did becomes the most that is
+  // asked of the platform; and from the travel that was used, how much stronger or weaker all axes could be.
+  suggest(peak, reached) {
+    this.capture(reached[this.axis === "yaw" ? "yaw_rate" : this.axis], peak);
     const keys = AXES.flatMap((axis) => this.gains(axis)).filter((key) => this.tuning.values[key]).map((key) => [key, 1]);
     const more = Math.round((80 * 0.01 / peak) * 20) / 20;
     const fits = !(peak > 0.02) || this.muted.length || !keys.length || Math.abs(more - 1) < 0.1;
@@ -123,5 +130,18 @@ export class Knobs {
     const factor = Math.max(0.5, Math.min(2, more)), text = `All axes ×${factor}: would use about ${Math.round(100 * peak * factor)} %`;
     if (this.fit.textContent !== text) this.fit.textContent = text;
     [this.found, this.more] = [keys, factor];
+  }
+
+  // The most that the rig shows is its limit, and no more than its travel allows.
+  capture([car, asked] = [0, 0], peak) {
+    const turns = AXES.indexOf(this.axis) > 2, factor = turns ? 180 / Math.PI : 1, name = this.axis === "yaw" ? "yaw_rate" : this.axis;
+    const unit = this.axis === "yaw" ? "°/s" : turns ? "°" : "m/s²", most = this.bounds[name] ?? Infinity, cut = asked > 0.98 * most;
+    const says = car * factor >= 1 && asked * factor >= 0.1 && !this.muted.includes(this.axis), keys = this.keys(["A.gain", "tilt.A_gain"]).filter((key) => this.tuning.values[key] > 0).map((key) => [key, 1]);
+    const by = cut ? 0.8 : Math.max(0.5, Math.min(2, (0.9 * most) / asked, 0.95 / peak));
+    const times = Number(by.toPrecision(2)), text = `Scale ${this.axis} ×${times}${cut ? ": it was cut at the limit" : `: asks about ${tidy(asked * times * factor)} ${unit}`}`;
+    this.own.textContent = says ? `Your car reached ${tidy(car * factor)} ${unit}; this rig was asked ${tidy(asked * factor)}${most < Infinity ? ` of at most ${tidy(most * factor)}` : ""}.` : "";
+    this.scale.hidden = !says || !keys.length || !(Math.abs(times - 1) >= 0.1);
+    if (this.scale.textContent !== text) this.scale.textContent = text;
+    this.scaled = [keys, times, `scaled, as the car reached ${tidy(car * factor)} ${unit} of ${this.axis}`];
   }
 }

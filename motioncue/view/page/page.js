@@ -1,7 +1,9 @@
 // Connects the page with the engine: frames in, requests out.
 
+import { Blind } from "./blind.js";
 import { Lock, choices, pin } from "./hands.js";
 import { History } from "./history.js";
+import { Judge } from "./judge.js";
 import { Knobs } from "./knobs.js";
 import { GROUPS, Plots } from "./plots.js";
 import { Rig } from "./rig.js";
@@ -18,7 +20,7 @@ const DOUBT_MS = 500;         // from Park to a tick that parks, until the page 
 let socket = null, hello = null, columns = {}, history = null, plots = null, rig = null, newest = null, newestAt = 0;
 let least = Infinity, late = 0, linkMs = 0;      // between this machine's clock and the engine's: the least, and how much more now [ms]
 let noted = null;             // the verdict that somebody has taken note of
-let frames = 0, peaks = {}, events = {}, bars = [], lastState = "";
+let frames = 0, peaks = {}, reached = {}, events = {}, bars = [], ghosts = null, lastState = "";
 
 function send(request) {
   const open = socket?.readyState === WebSocket.OPEN;
@@ -39,6 +41,17 @@ const tuning = new Tuning($("parameters"), send, ask, (waits) => {
 });
 
 const knobs = new Knobs($("knobs"), tuning, send);
+const judge = new Judge({
+  send,
+  go: (time) => timeline.go(time),
+  ghost: (rows) => (plots.ghost = ghosts = rows),
+  take: (name) => {
+    if ($("undo").closest("fieldset").disabled) say("locked: Unlock first");      // a phone that is for looking
+    else if (name === "before") actions.undo();
+    else actions.swap();
+  },
+});
+const blind = new Blind($("blind"), { swap: (to, why, sure) => then({ do: "swap", to, why, sure }) });
 const timeline = new Timeline($("strip"), $("tools"), { scored: (...stretch) => send(stretch.length ? { do: "judge", stretch } : { do: "judge" }) });
 
 // ---- what comes in ----
@@ -55,7 +68,7 @@ function connect() {
 }
 
 function take(message) {
-  const handlers = { hello: begin, controls, settings, minute, hands, stats, link, refused, saved, answered, asks: (message) => tuning.asks(message) };
+  const handlers = { hello: begin, controls, settings, minute: (message) => judge.tell(message), hands, stats, link, refused, saved, answered, asks: (message) => tuning.asks(message) };
   handlers[message.kind]?.(message);
 }
 
@@ -78,11 +91,13 @@ function newRun(message) {
   [newest, before, noted, least, late, linkMs] = [null, null, null, Infinity, 0, 0];
   events = {};
   tuning.reset();
-  [ghostName, ghosts] = [null, null];
+  ghosts = null;
   timeline.begin(message.plays);
-  for (const id of ["minute", "saved", "events", "verdict", "timing"]) $(id).replaceChildren();
+  for (const id of ["saved", "events", "verdict", "timing"]) $(id).replaceChildren();
   columns = Object.fromEntries(message.names.map((name, index) => [name, index]));
   history = new History(message.names.length);
+  judge.begin(message.names);
+  blind.hide(blind.on = false);
   plots?.leave();
   plots = new Plots($("plots"), message, columns, { pointed: (time) => (pointed = time), marked: (begin, end) => timeline.set(begin, end) });
   buildRows();
@@ -127,114 +142,6 @@ function rebuild({ title, poses, parameters }) {
 }
 let built = false;
 
-const MINUTE = [
-  ["fits", "score, turned down to fit", "Score of what is asked, made smaller until it fits the platform: 0 as at rest, 100 as the best motion known in advance", 1, ""],
-  ["stopped", "score, as the platform does it", "Score of what the platform does, whose actuators keep their bounds", 1, ""],
-  ["rates", "score, rates first", "The same, with the thresholds of turning halved", 1, ""],
-  ["ratio", "felt wrong, of rest", "Error of what the platform does, as a share of that of a platform at rest", 100, " %"],
-  ["fast_tilt", "fast tilt", "Share of the time in which it rolls or pitches more than 3 °/s faster than the car, or against it", 100, " %"],
-];
-
-// What settings do on a marked stretch: by sense, as a share of what is missed at rest, the worst moment and its reason.
-const SENSES = ["surge", "sway", "heave", "roll rate", "pitch rate", "yaw rate"];
-function corner(columns, first_s) {
-  const names = Object.keys(columns).filter((name) => columns[name].errors), cell = (text, tag = "td", more = {}) => Object.assign(document.createElement(tag), { textContent: text }, more);
-  const line = (...cells) => {
-    const row = document.createElement("tr");
-    row.append(...cells);
-    return row;
-  };
-  const share = (value) => (Number.isFinite(value) ? `${Math.round(100 * value)} %` : "–");
-  const head = line(cell("felt wrong, of rest", "th"), ...names.map((name) => cell(name, "th")));
-  const rows = SENSES.map((sense, at) => line(cell(sense, "th"), ...names.map((name) => cell(columns[name].rest[at] > 0.1 ? share(columns[name].errors[at] / columns[name].rest[at]) : "–"))));
-  const all = line(cell("all", "th"), ...names.map((name) => cell(share(columns[name].ratio)))), travel = line(cell("travel used", "th"), ...names.map((name) => cell(share(columns[name].travel))));
-  const shows = line(cell("", "th"), ...names.map((name) => {
-    const box = cell("");
-    if (name === "now") return box;
-    const show = cell("Show", "button", { type: "button", className: "small", title: `Draws ${name} beside what was driven: dotted lines, and a ghost of the platform` });
-    show.setAttribute("aria-label", `Show ${name}`);
-    show.setAttribute("aria-pressed", String(ghostName === name));
-    show.addEventListener("click", () => {
-      ghost(ghostName === name ? null : name, columns, first_s);
-      for (const button of shows.querySelectorAll("[aria-pressed]")) button.setAttribute("aria-pressed", String(button === show && ghostName === name));
-    });
-    const take = cell("Take", "button", { type: "button", className: "small", title: "Applies these settings now, with the usual fade" });
-    take.setAttribute("aria-label", `Take ${name}`);
-    take.addEventListener("click", () => {
-      if ($("undo").closest("fieldset").disabled) say("locked: Unlock first");      // a phone that is for looking
-      else if (name === "before") actions.undo();
-      else actions.swap();
-    });
-    box.append(show, take);
-    return box;
-  }));
-  const table = document.createElement("table");
-  table.append(head, ...rows, all, travel, shows);
-  const worst = names.map((name) => {
-    const { worst, worst_s, why } = columns[name], go = cell(`${name}: worst at ${(first_s + worst_s).toFixed(1)} s, ${worst.replace("_", " ")}: ${why}`, "button", { type: "button", className: "small worst" });
-    go.addEventListener("click", () => timeline.go(first_s + worst_s));
-    return go;
-  });
-  if (ghostName && !names.includes(ghostName)) ghost(null);
-  else if (ghostName) ghost(ghostName, columns, first_s);
-  return [table, ...worst];
-}
-
-// Other settings' rows of the stretch, drawn beside those that were driven.
-let ghostName = null, ghosts = null;
-function ghost(name, columns, first_s) {
-  ghostName = name;
-  ghosts = null;
-  if (name) {
-    const { names, rows } = columns[name], bytes = Uint8Array.from(atob(rows), (letter) => letter.charCodeAt(0)), numbers = new Float32Array(bytes.buffer);
-    ghosts = new History(hello.names.length, numbers.length / names.length);
-    for (let at = 0; at < numbers.length; at += names.length) {
-      const row = new Float64Array(hello.names.length).fill(NaN);
-      names.forEach((each, place) => (row[hello.names.indexOf(each)] = numbers[at + place]));
-      row[0] = first_s + numbers[at];
-      ghosts.add(row);
-    }
-  }
-  plots.ghost = ghosts;
-}
-
-// The last minute with these settings and with others, beside each other; or a stretch of it.
-function minute({ why, busy, columns, begin_s, end_s, first_s }) {
-  if (first_s !== undefined && busy) {
-    $("minute-span").textContent = `${begin_s.toFixed(1)} to ${end_s.toFixed(1)} s · computing …`;
-    return;
-  }
-  if (first_s !== undefined && !why) {
-    $("minute-span").textContent = `${begin_s.toFixed(1)} to ${end_s.toFixed(1)} s`;
-    const failed = Object.entries(columns).filter(([, { errors }]) => !errors).map(([name, { why }]) => Object.assign(document.createElement("p"), { className: "why", textContent: `${name}: ${why}` }));
-    $("minute").replaceChildren(...corner(columns, first_s), ...failed);
-    $("minute-hint").hidden = true;
-    $("minute-head").textContent = "This stretch";
-    return;
-  }
-  $("minute-head").textContent = "The last minute";
-  if (!busy) ghost(null);
-  const names = Object.keys(columns);
-  const row = (cells, tag = "td") => {
-    const line = document.createElement("tr");
-    cells.forEach((text, index) => line.append(Object.assign(document.createElement(index ? tag : "th"), { textContent: text })));
-    return line;
-  };
-  const number = (value, factor, unit) => (typeof value !== "number" ? (busy ? "…" : "–") : `${(factor * value).toFixed(factor * Math.abs(value) < 10 ? 1 : 0)}${unit}`.replace("-", "−"));
-  const lines = MINUTE.map(([key, label, title, factor, unit]) => {
-    const line = row([label, ...names.map((name) => number(columns[name][key], factor, unit))]);
-    line.title = title;
-    return line;
-  });
-  const table = document.createElement("table");
-  if (names.length) table.append(row(["", ...names], "th"), ...lines);
-  const whys = [why, ...names.map((name) => columns[name].why && `${name}: ${columns[name].why}`)].filter(Boolean);
-  const span = end_s === undefined ? "" : `${begin_s.toFixed(0)} to ${end_s.toFixed(0)} s`;
-  $("minute-span").textContent = busy ? `${span} · computing …` : span;
-  $("minute").replaceChildren(...(names.length ? [table] : []), ...whys.map((text) => Object.assign(document.createElement("p"), { className: "why", textContent: text })));
-  $("minute-hint").hidden = names.length > 0 || whys.length > 0 || busy;
-}
-
 function frame(row) {
   if (!history || row.length !== history.width) return;
   if (!hello.plays) history.add(row);
@@ -254,13 +161,19 @@ function peak(row) {
     const used = row[column], [low, high] = peaks[name] ?? [0, 0];
     peaks[name] = [Math.min(low, used), Math.max(high, used)];
   }
+  for (const { name } of hello.channels) {
+    const [car, asked] = reached[name] ?? [0, 0], size = (from) => Math.abs(row[columns[`${from}.${name}`]]) || 0;
+    if (driven(row)) reached[name] = [Math.max(car, size(`felt.${name}` in columns ? "felt" : "car")), Math.max(asked, size("cue"))];
+  }
 }
 
 // Whether the platform follows the car: then its travel counts.
 const driven = (row) => ["running", "holding"].includes(hello.states[row[columns.state]]);
 
-function link({ delay_s }) {
+function link({ delay_s, wave }) {
   linkMs = 1000 * delay_s;
+  $("wave").hidden = !wave;
+  $("wave").textContent = wave;
 }
 
 function settings(message) {
@@ -270,14 +183,16 @@ function settings(message) {
   if (built) knobs.build();
   built = false;
   knobs.show(message.muted);
+  blind.told(message);
   $("muted").hidden = !message.muted.length;
   $("muted").textContent = `Muted: ${message.muted.join(", ")}`;
   if (hello.plays && history.count) fetchPast();      // it was replayed
-  plots.bounds = message.bounds;
+  plots.bounds = knobs.bounds = message.bounds;
   showOff(message.off);
   for (const slot of ["A", "B"]) $(slot).className = slot === message.slot ? "on" : "";
   $("undo").disabled = !message.undo;
   const changed = Object.keys(message.changed).length, differs = message.differs.length;
+  $("try-blind").disabled = !differs;
   $("differs").textContent = `${changed ? `${changed} changed since the beginning` : "as at the beginning"} · A and B ${differs ? `differ in ${differs}` : "are the same"}`;
 }
 
@@ -329,7 +244,7 @@ function stats(message) {
     .map(([name, share]) => `${name.replace(/^output\[(\d+)\]\./, (_, at) => (at === "0" ? "" : `output ${Number(at) + 1} `)).replaceAll("_", " ")} ${share < 0.01 ? "<1" : (100 * share).toFixed(0)} %`);
   const rows = [
     ["frames in", hello.plays ? message.frames_received : `${rate.toFixed(1)} /s`], ["packets out", `${message.rate_hz.toFixed(2)} /s`],
-    ["packets leave", message.grade], ["late, half", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
+    ["packets leave", message.grade], ["late, median", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
     ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
   ];
   $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
@@ -444,7 +359,7 @@ function draw(now) {
   if (row && now - toldAt >= TEXT_MS) {
     showBars(row);
     plots.tell(read);
-    knobs.suggest(Math.max(0, ...Object.values(peaks).flatMap(([low, high]) => [-low, high])));
+    knobs.suggest(Math.max(0, ...Object.values(peaks).flatMap(([low, high]) => [-low, high])), reached);
     timeline.show();
   }
   if (!newest || now - toldAt < TEXT_MS) return;
@@ -536,7 +451,13 @@ const actions = {
   swap: () => then({ do: "swap" }),
   undo: () => then({ do: "undo" }),
   judge: () => send({ do: "judge" }),
-  peaks: () => (peaks = {}),
+  tune: () => {
+    const stretch = timeline.mark ?? undefined;
+    if ($("tune").getAttribute("aria-pressed") === "true") send({ do: "judge" });
+    else then({ do: "tune", stretch });
+  },
+  "try-blind": () => blind.begin(),
+  peaks: () => (peaks = reached = {}),
   noted: () => (noted = noted === $("noted").dataset.count ? null : $("noted").dataset.count),
 };
 for (const [id, action] of Object.entries(actions)) $(id).addEventListener("click", action);

@@ -39,7 +39,7 @@ function rowsOf(channels, columns, scene) {
   const has = (name) => name in columns;
   const read = (name, factor = 1) => ({ column: columns[name], factor });
   const turns = scene.carriers.some(({ azimuth }) => azimuth !== undefined), unit = turns ? "°" : "mm", factor = turns ? 180 / Math.PI : MM;
-  const actuators = scene.names.map((name, place) => ({ name: name.replaceAll("_", " "), ...read(`at.${name}`, factor), color: WHEEL[place % WHEEL.length], dash: DASHES[place % DASHES.length], width: 1.4 }));
+  const actuators = scene.names.map((name, place) => ({ name: name.replaceAll("_", " "), ...read(`at.${name}`, factor), from: scene.neutral[place], color: WHEEL[place % WHEEL.length], dash: DASHES[place % DASHES.length], width: 1.4 }));
   const rows = channels.map(({ name, label, unit, factor, scale }) => ({
     name, label, unit, least: scale, group: "channels",
     lines: [["car", "car"], ["felt", "felt"], ["asked", "cue"]].filter(([, from]) => has(`${from}.${name}`))
@@ -55,7 +55,7 @@ function rowsOf(channels, columns, scene) {
       .map((name, place) => ({ name: name.replace("_displacement", ""), ...read(`pose.${name}`, factor), color: WHEEL[place], dash: DASHES[place], width: 1.6 })) });
   if (actuators.length) {
     const least = turns ? 20 : 50;
-    rows.push({ name: "position", label: "position", unit, least, group: "actuators", lines: actuators });
+    rows.push({ name: "position", label: "from neutral", unit, least, group: "actuators", lines: actuators });
     rows.push({ name: "speed", label: "speed", unit: `${unit}/s`, least: 2 * least, group: "actuators", lines: actuators.map((line) => ({ ...line, order: 1 })) });
     rows.push({ name: "acceleration", label: "acceler.", unit: `${unit}/s²`, least: 10 * least, group: "actuators", lines: actuators.map((line) => ({ ...line, order: 2 })) });
   }
@@ -154,7 +154,8 @@ export class Plots {
   }
 
   fit() {
-    const tall = Math.max(76, Math.floor((this.place.clientHeight - 40) / Math.max(1, this.plots.length)));
+    const room = parseFloat(getComputedStyle(this.place).minHeight);
+    const tall = Math.max(76, Math.floor((room - 40) / Math.max(1, this.plots.length)));
     for (const { plot, area, first, last } of this.plots) {
       const width = area.clientWidth, height = tall + (first ? 14 : 0) + (last ? 22 : 0);
       if (width > 0 && (plot.width !== width || plot.height !== height)) plot.setSize({ width, height });
@@ -286,16 +287,16 @@ export class Plots {
   // The numbers beside the rows: of the moment that is shown.
   tell(row) {
     for (const { lines, values } of this.plots) lines.forEach((line, place) => {
-      const text = line.order ? "" : shown(row ? (row[line.column] - (line.less === undefined ? 0 : row[line.less])) * line.factor : NaN);
+      const text = line.order ? "" : shown(row ? (row[line.column] - (line.from ?? 0) - (line.less === undefined ? 0 : row[line.less])) * line.factor : NaN);
       if (values.children[place].textContent !== text) values.children[place].textContent = text;
     });
   }
 }
 
 // The values of a line in rows of the history; null where a line is interrupted.
-function valuesOf(history, { column, less, factor, order = 0 }, rows, times) {
+function valuesOf(history, { column, less, from = 0, factor, order = 0 }, rows, times) {
   let values = rows.map((index) => {
-    const value = index < 0 ? NaN : history.at(index, column) - (less === undefined ? 0 : history.at(index, less));
+    const value = index < 0 ? NaN : history.at(index, column) - from - (less === undefined ? 0 : history.at(index, less));
     return Number.isFinite(value) ? value * factor : null;
   });
   for (let turn = 0; turn < order; turn++) values = slope(values, times);

@@ -244,7 +244,7 @@ export class Rig {
     const reach = Math.max(0.7, ...scene.carriers.flatMap(({ top, base }) => [Math.hypot(top[0], top[1]), Math.hypot(base[0], base[1])]));
     const tall = scene.floor - scene.frame + 1.3;
     this.middle = [0, 0, (scene.floor + scene.frame - 1.2) / 2];
-    this.distance = 1.5 * Math.max(1.7 * reach, tall) + 0.4 * reach;
+    this.distance = 1.3 * Math.max(1.7 * reach, tall) + 0.4 * reach;
     this.reach = reach;
   }
 
@@ -300,7 +300,7 @@ export class Rig {
     const car = new Scene();
     this.car(car, get, still);
     this.painter.draw(platform, [0, half, height], this.camera, this.middle, this.distance * this.zoom * (upright ? 1.3 : 1));
-    this.painter.draw(car, [half, width - half, height], this.camera, [0, 0, -0.6], 7.2 * this.zoom);
+    this.painter.draw(car, [half, width - half, height], this.camera, [0, 0, -0.6], 6.6 * this.zoom);
   }
 
   poseOf(get) {
@@ -341,10 +341,21 @@ export class Rig {
       stage.loop(there, "cue");
       stage.box((point) => ghost(point), [-0.3, -0.25, scene.frame - 1], [-0.2, 0.25, scene.frame - 0.3], "cue");
     }
+    this.workspace(stage);
     const head = this.seat(stage, put, scene.frame);
     const force = ["surge", "sway", "heave"].map((name) => get(`cue.${name}`) * ARROW);
     stage.arrow(put(add(head, [0, 0, -0.2])), put(add(head, [force[0], force[1], -0.2 - force[2]])), "cue", 0.025);
     for (const axis of [[0.12, 0, 0], [0, 0.12, 0], [0, 0, 0.12]]) stage.line(put(axis.map((value) => -value)), put(axis), "ink");      // the platform's reference
+  }
+
+  // How far the reference goes along each axis from neutral: a line with a bar at each end.
+  workspace(stage) {
+    const axes = { surge_displacement: [[1, 0, 0], [0, 1, 0]], sway_displacement: [[0, 1, 0], [1, 0, 0]], heave_displacement: [[0, 0, -1], [0, 1, 0]] };
+    for (const [name, [along, across]] of Object.entries(axes)) {
+      const ends = (this.scene.reach[name] ?? []).map((far) => along.map((value) => value * far));
+      if (ends.length) stage.line(...ends, "quiet");
+      for (const end of ends) stage.line(...[-0.06, 0.06].map((wide) => add(end, across.map((value) => value * wide))), "quiet");
+    }
   }
 
   carrier(stage, { top, base, azimuth, crank }, put, get, name) {

@@ -53,6 +53,7 @@ export class Timeline {
         this.scored();
       }),
     });
+    this.buttons.score.classList.add("strong");
     this.said = make("span", { className: "quiet" });
     tools.append(this.said);
     this.show();
@@ -132,7 +133,7 @@ export class Timeline {
     live.hidden = this.records;
     live.setAttribute("aria-pressed", String(this.live));
     put(play, this.live ? "Freeze" : this.playing ? "Pause" : "Play");
-    for (const button of [loop, zoom, score, clear]) button.disabled = !this.mark;
+    for (const button of [loop, zoom, score, clear]) button.hidden = !this.mark;
     end.disabled = this.live;
     loop.setAttribute("aria-pressed", String(this.loops));
     zoom.setAttribute("aria-pressed", String(this.zoomed));

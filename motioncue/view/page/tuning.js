@@ -30,6 +30,9 @@ const shown = (value) => (value === null || value === undefined ? "none" : typeo
 
 const tidy = (value) => (value === null || value === undefined ? "" : String(Number(Number(value).toPrecision(4))));
 
+// A unit as it is printed.
+export const printed = (unit) => unit.replaceAll(/\^(\d)/g, (_, power) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[power]).replaceAll("deg", "°");
+
 // A key as words, without the unit that stands beside it.
 function plain(name, unit) {
   const suffix = `_${unit.toLowerCase().replace("/", "_").replace("^", "")}`;
@@ -138,7 +141,7 @@ export class Tuning {
       const [, word, index] = part.match(/^(.*?)(?:\[(\d+)\])?$/);
       return `${plain(word, unit)}${index === undefined ? "" : ` ${Number(index) + 1}`}`;
     });
-    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replaceAll(/\^(\d)/g, (_, power) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[power]) }));
+    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: printed(unit) }));
     help.textContent = fixed ? `Fixed: ${fixed}.` : `${sentence} ${allowed(parameter)}`;
     // Numbers of the setting asked for last, of the one before it, and of the one whose refusal is said.
     const { asked = 0, before = 0, refused = 0, value = null, last = null, why: said } = this.earlier.get(key) ?? {};

@@ -1,4 +1,4 @@
-"""Cold functions of cueing whose settings change: take, fade, and free old settings."""
+"""Cold functions of the tick: settings designed, taken, faded in and freed while it runs."""
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t
@@ -7,6 +7,7 @@ from libc.string cimport memcpy, memset
 from motioncue.core.interfaces cimport continues, step_algorithm
 from motioncue.core.blend cimport smooth
 from motioncue.core.records cimport CHANNELS, ROLL, YAW
+from motioncue.frames.intake cimport Tuned, tuned_of
 from motioncue.core.threads cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
 from motioncue.output.actuation cimport OutputChain, chain_take
 from motioncue.safety.limiter cimport limits_take
@@ -151,8 +152,14 @@ cdef class Settings:
         double fade_s=1.0,
         double engage_s=0.0,
         leave_s=(1e9, 1e9),
+        watch=None,
+        head_m=(0.0, 0.0, 0.0),
         profile=None,
     ):
+        cdef Tuned tuned
+        memset(&tuned, 0, sizeof(Tuned))
+        if watch is not None:
+            tuned = tuned_of(watch, head_m, fade_s)
         self.algorithm = algorithm
         self.limits = CueLimits() if limits is None else limits
         self.chains = tuple(chains) or (OutputChain(),)
@@ -177,6 +184,7 @@ cdef class Settings:
             <int64_t>(hold_s * 1e9),
             <int64_t>(engage_s * 1e9),
             KINDS[bridge],
+            tuned,
             NOT_POSTED,
         )
 
@@ -215,7 +223,7 @@ cdef class Cueing:
             raise ValueError("chains: found other stages, allowed are those of the ticks with other coefficients")
         self._kept.append(settings)
         self._posted += 1       # from here to the exchange, nothing releases the GIL
-        settings.design.number = self._posted
+        settings.design.number = settings.design.tuned.number = self._posted
         unread = mc_exchange(&self.state.mail, <int64_t><uintptr_t>&settings.design)
         oldest = mc_load_acquire(&self.state.oldest)
         self._kept = [

@@ -1,1 +1,0 @@
-"""Recordings in the package."""

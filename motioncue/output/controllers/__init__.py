@@ -1,1 +1,0 @@
-"""Ready descriptions of the packets of controllers, as TOML."""

@@ -1,1 +1,0 @@
-"""The built-in platforms, one TOML file each."""

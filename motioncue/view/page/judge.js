@@ -1,0 +1,126 @@
+// What settings are worth on the last minute or a marked stretch, beside each other, and better ones that a search finds.
+
+import { History } from "./history.js";
+
+const MINUTE = [
+  ["fits", "score, asked less", "Score of what is asked, turned down as a whole until the platform can follow: 0 as at rest, 100 as the best motion known in advance", 1, ""],
+  ["stopped", "score, as it moves", "Score of what the platform does, whose actuators keep their bounds", 1, ""],
+  ["rates", "score, turning first", "The first score with the thresholds of turning halved", 1, ""],
+  ["ratio", "felt wrong, of rest", "Error of what the platform does, as a share of that of a platform at rest", 100, " %"],
+  ["fast_tilt", "fast tilt", "Share of the time in which it rolls or pitches more than 3 °/s faster than the car, or against it", 100, " %"],
+];
+const SENSES = ["surge", "sway", "heave", "roll rate", "pitch rate", "yaw rate"];
+
+const $ = (id) => document.getElementById(id);
+const make = (tag, text, more = {}, ...inside) => {
+  const made = Object.assign(document.createElement(tag), { textContent: text }, more);
+  made.append(...inside);
+  return made;
+};
+const small = (text, title, act) => {
+  const button = make("button", text, { type: "button", className: "small", title });
+  button.addEventListener("click", act);
+  return button;
+};
+const line = (...cells) => make("tr", "", {}, ...cells);
+const share = (value) => (Number.isFinite(value) ? `${Math.round(100 * value)} %` : "–");
+const why = (text) => make("p", text, { className: "why" });
+
+export class Judge {
+  // `act` has what the page can do: send(request), go(time), ghost(history), take(name); `names` are a frame's columns.
+  constructor(act) {
+    Object.assign(this, { act, shown: null, names: [] });
+  }
+
+  // Another run: nothing of the one before is known.
+  begin(names) {
+    Object.assign(this, { names, shown: null });
+    for (const id of ["minute", "found"]) $(id).replaceChildren();
+  }
+
+  tell(message) {
+    const { busy, begin_s, end_s, first_s, found } = message, searches = found && !found.points;
+    const span = end_s === undefined ? "" : `${begin_s.toFixed(first_s === undefined ? 0 : 1)} to ${end_s.toFixed(first_s === undefined ? 0 : 1)} s`;
+    $("minute-span").textContent = busy && !searches ? `${span} · computing …` : span;
+    $("tune").textContent = searches ? "Stop" : "Tune it";
+    $("tune").setAttribute("aria-pressed", String(Boolean(searches)));
+    this.found(found);
+    if (first_s !== undefined && busy) return;
+    const stretch = first_s !== undefined && !message.why;
+    $("minute-head").textContent = first_s === undefined ? "The last minute" : "This stretch";
+    $("minute").replaceChildren(...(stretch ? this.stretch(message) : this.minute(message)));
+    $("minute-hint").hidden = $("minute").children.length > 0 || busy;
+    if (!stretch && !busy) this.ghost(null);
+  }
+
+  minute({ why: reason, busy, columns }) {
+    const names = Object.keys(columns);
+    const number = (value, factor, unit) => (typeof value !== "number" ? (busy ? "…" : "–") : `${(factor * value).toFixed(factor * Math.abs(value) < 10 ? 1 : 0)}${unit}`.replace("-", "−"));
+    const rows = MINUTE.map(([key, label, title, factor, unit]) => Object.assign(line(make("th", label), ...names.map((name) => make("td", number(columns[name][key], factor, unit)))), { title }));
+    const head = line(make("td", ""), ...names.map((name) => make("th", name)));
+    const whys = [reason, ...names.map((name) => columns[name].why && `${name}: ${columns[name].why}`)].filter(Boolean);
+    return [...(names.length ? [make("table", "", {}, head, ...rows)] : []), ...whys.map(why)];
+  }
+
+  // By sense, as a share of what is missed at rest; the worst moment and its reason.
+  stretch({ columns, first_s }) {
+    const names = Object.keys(columns).filter((name) => columns[name].errors);
+    const row = (label, value) => line(make("th", label), ...names.map((name) => make("td", value(columns[name]))));
+    const buttons = line(make("td", ""), ...names.map((name) => {
+      const box = make("td", "");
+      if (name === "now") return box;
+      const show = small("Show", `Draws ${name} beside what was driven: dotted lines, and a ghost of the platform`, () => {
+        this.ghost(this.shown === name ? null : name, columns, first_s);
+        for (const each of buttons.querySelectorAll("[aria-pressed]")) each.setAttribute("aria-pressed", String(each === show && this.shown === name));
+      });
+      show.setAttribute("aria-label", `Show ${name}`);
+      show.setAttribute("aria-pressed", String(this.shown === name));
+      const take = small("Take", "Applies these settings now, with the usual fade", () => this.act.take(name));
+      take.setAttribute("aria-label", `Take ${name}`);
+      box.append(show, take);
+      return box;
+    }));
+    const table = make("table", "", {}, line(make("th", "felt wrong, of rest"), ...names.map((name) => make("th", name))),
+      ...SENSES.map((sense, at) => row(sense, ({ rest, errors }) => (rest[at] > 0.1 ? share(errors[at] / rest[at]) : "–"))),
+      row("all", ({ ratio }) => share(ratio)), row("travel used", ({ travel }) => share(travel)), buttons);
+    const worst = names.map((name) => {
+      const { worst, worst_s, why } = columns[name];
+      return Object.assign(small(`${name}: worst at ${(first_s + worst_s).toFixed(1)} s, ${worst.replace("_", " ")}: ${why}`, "Goes to this moment", () => this.act.go(first_s + worst_s)), { className: "small worst" });
+    });
+    this.ghost(names.includes(this.shown) ? this.shown : null, columns, first_s);
+    const failed = Object.entries(columns).filter(([, { errors }]) => !errors);
+    return [table, ...worst, ...failed.map(([name, column]) => why(`${name}: ${column.why}`))];
+  }
+
+  // Other settings' rows of the stretch, drawn beside those that were driven.
+  ghost(name, columns, first_s) {
+    this.shown = name;
+    if (!name) return this.act.ghost(null);
+    const { names, rows } = columns[name], bytes = Uint8Array.from(atob(rows), (letter) => letter.charCodeAt(0)), numbers = new Float32Array(bytes.buffer);
+    const history = new History(this.names.length, numbers.length / names.length);
+    for (let at = 0; at < numbers.length; at += names.length) {
+      const row = new Float64Array(this.names.length).fill(NaN);
+      names.forEach((each, place) => (row[this.names.indexOf(each)] = numbers[at + place]));
+      row[0] = first_s + numbers[at];
+      history.add(row);
+    }
+    return this.act.ghost(history);
+  }
+
+  // How far a search is, or the front that it has found: the best score for each share of the travel.
+  found(found) {
+    if (!found) return $("found").replaceChildren();
+    if (!found.points) {
+      const bar = make("progress", "", { max: found.total || 1, value: found.done });
+      if (!found.total) bar.removeAttribute("value");
+      bar.setAttribute("aria-label", "Search for better settings");
+      return $("found").replaceChildren(bar, make("p", found.total ? `${found.done} of ${found.total} settings tried · best score ${found.best.toFixed(0)}` : "finding the best motion that the platform could make …", { className: "quiet" }));
+    }
+    const rows = found.points.map(({ share: within, score, use, fast_tilt: tilt }, at) => line(
+      make("th", share(within)), make("td", score.toFixed(0)), make("td", share(use)), make("td", share(tilt)),
+      make("td", "", {}, Object.assign(small("Try", "Applies these settings now, with the usual fade; Undo brings back what was there", () => this.act.send({ do: "try", point: at })), { ariaLabel: `Try the best within ${share(within)} of the travel` }))));
+    const head = line(...["within travel", "score", "uses", "fast tilt", ""].map((text) => make("th", text)));
+    const before = line(make("th", "when it began"), make("td", found.before.toFixed(0)), make("td", share(found.use)), make("td", ""), make("td", ""));
+    return $("found").replaceChildren(make("h3", rows.length ? "Found" : "Nothing better was found"), make("table", "", {}, head, before, ...rows));
+  }
+}

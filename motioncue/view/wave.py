@@ -1,0 +1,147 @@
+"""A test wave on one axis, asked for on the page: the frames of a virtual car, sent while no simulator sends any."""
+
+import threading
+import time
+from typing import Any
+
+from motioncue import sources
+from motioncue.drive.courses import AXES, STILL_S, WAVE, WAVE_HZ, WAVE_S
+from motioncue.engine.engine import Engine
+from motioncue.errors import ConfigError, MotioncueError, not_among
+from motioncue.safety.supervisor import State
+from motioncue.view.editor import Doubtful
+from motioncue.view.model import PARKS, WANTED, Watched
+from motioncue.virtual.simulators import drive_packages, make_simulator
+
+QUIET_S = 0.5  # without a frame, until a simulator counts as silent
+SPARE_S = 4.0  # beyond rising and fading in, before the wave begins
+LOOK_S = 0.05
+OTHERS = 20  # frames that were not sent here, from which on a simulator counts as there
+LATE_S = 5.0  # of an engine that takes no frame
+
+ASKED = ["within all limits; then it parks by itself, and Park ends it at once", "is everybody clear of it?"]
+PURPOSE = "{}: the platform rises, engages, and follows a car that is moved on this axis alone, {:g} s at {:g} Hz"
+
+
+class TestWave:
+    """Moves one axis and parks, by frames at the engine's own endpoint: all that guards a drive guards it.
+
+    Attributes
+    ----------
+    told : str
+        What is going on, or why the newest one ended; empty before the first.
+    """
+
+    __test__ = False  # it is no test, whatever its name
+
+    def __init__(self, engine: Watched) -> None:
+        self._engine = engine
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self.told = ""
+
+    def start(self, axis: str, *, sure: bool = False) -> None:
+        """Begin a wave; raise ConfigError if that is not possible now, and Doubtful if nobody was asked."""
+        if axis not in AXES:
+            raise ConfigError(f"wave: {not_among(axis, AXES)}")
+        engine = self._engine
+        if not isinstance(engine, Engine):
+            raise ConfigError("wave: found a recording, allowed is with an engine that runs")
+        if self._thread is not None and self._thread.is_alive():
+            raise ConfigError("wave: found one under way, allowed is one at a time")
+        if (state := State(int(engine.newest()["state"][0]))) is not State.OFFLINE:
+            raise ConfigError(f"wave: found {state.name.lower()}, allowed is while parked")
+        before = engine.stats()["frames_received"]
+        time.sleep(QUIET_S)
+        if engine.stats()["frames_received"] != before:
+            raise ConfigError("wave: found frames of a simulator, allowed is without: end it first")
+        if not sure:
+            raise Doubtful([PURPOSE.format(axis, WAVE_S, WAVE_HZ), *ASKED])
+        profile = engine.profile
+        rise_s = 0.0 if profile.platform is None else profile.platform.rise_s
+        lead_s = max(rise_s, profile.supervisor.engage_s) + profile.supervisor.fade_s + SPARE_S
+        system = sources.system_of(profile.source)
+        packages = drive_packages(system, WAVE + axis, duration_s=lead_s + WAVE_S + STILL_S)
+        urls = profile.source.endpoints
+        player = make_simulator(system, [_reachable(url) for url in urls], packages) if urls else _Fed(engine, packages)
+        self._ended.clear()
+        self._thread = threading.Thread(target=self._run, args=(engine, axis, player, lead_s), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it, and wait until it has."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, engine: Engine, axis: str, player: Any, lead_s: float) -> None:
+        """Play the car, watch over it, and park."""
+        sends = threading.Thread(target=player.run, name="motioncue test wave", daemon=True)
+        try:
+            engine.engage()
+            sends.start()
+            why = self._watch(engine, axis, player, sends, lead_s)
+        except (MotioncueError, RuntimeError) as error:  # such as an engine that ends
+            why = str(error)
+        engine.park()
+        while sends.is_alive() and not self._ended.is_set() and not _parked(engine) and not why:
+            time.sleep(LOOK_S)
+        player.stop()
+        if sends.ident is not None:
+            sends.join()
+        self.told = f"Test wave on {axis}: {why or 'done, parked'}"
+
+    def _watch(self, engine: Engine, axis: str, player: Any, sends: threading.Thread, lead_s: float) -> str:
+        """Wait for the end of the wave; return why it ended before, or nothing."""
+        before, begun, asked_at = engine.stats()["frames_received"], None, time.monotonic()
+        while sends.is_alive() and not self._ended.is_set():
+            time.sleep(LOOK_S)
+            now, tick = time.monotonic(), engine.newest()
+            came = engine.stats()["frames_received"] - before
+            begun = now if begun is None and came else begun
+            if begun is None:
+                if now - asked_at > LATE_S:
+                    return "the engine took no frame of it"
+                continue
+            if came > player.sent + OTHERS:
+                return "a simulator sends frames: ended"
+            if int(tick["operation"][0]) % WANTED in PARKS and now - asked_at > 2.0 * LOOK_S:
+                return "parked before its end"
+            moves = now - begun >= lead_s
+            if moves and int(tick["state"][0]) != int(State.RUNNING):
+                return "the platform did not engage, or stopped"
+            if now - begun >= lead_s + WAVE_S:
+                return ""
+            self.told = f"Test wave on {axis}: {'moving' if moves else 'the platform rises'} · Park ends it"
+        return "" if not self._ended.is_set() else "ended"
+
+
+def _parked(engine: Engine) -> bool:
+    return int(engine.newest()["state"][0]) == int(State.OFFLINE)
+
+
+def _reachable(url: str) -> str:
+    """Return an endpoint at this machine, for one at which all its addresses are listened to."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+class _Fed:
+    """Plays packages to an engine that is fed by its program."""
+
+    def __init__(self, engine: Engine, packages: list[Any]) -> None:
+        self._engine, self._packages, self._stopped = engine, packages, threading.Event()
+        self.sent = 0
+
+    def run(self) -> None:
+        """Feed all of them, each in time."""
+        due = time.monotonic()
+        for package in self._packages:
+            due = max(due + package.duration, time.monotonic() - 0.25)  # a pause is not caught up
+            if self._stopped.wait(max(0.0, due - time.monotonic())):
+                return
+            self._engine.feed(package.package)
+            self.sent += 1
+
+    def stop(self) -> None:
+        """End `run`."""
+        self._stopped.set()

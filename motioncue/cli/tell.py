@@ -144,7 +144,7 @@ class Hearing:
 
     def _changed(self, request: Request) -> list[str]:
         """Change settings, or return what of it is doubtful."""
-        from motioncue.engine.changes import changed
+        from motioncue.engine.pipeline import changed
         from motioncue.view.editor import doubts
 
         before = self._engine.requested

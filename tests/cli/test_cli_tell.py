@@ -15,7 +15,7 @@ from motioncue.cli import cli
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.tell import LARGEST, Hearing, folder
 from motioncue.engine.assembly import load_profile
-from motioncue.engine.changes import changed
+from motioncue.engine.pipeline import changed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such sockets in Python")
 

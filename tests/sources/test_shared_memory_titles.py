@@ -51,7 +51,7 @@ def vehicle(page, car, number):
 
 
 def automobilista_2(page, number):
-    """x left, y up, z back, left-handed; the angles likewise: pitch up, yaw right, roll right; even while it is whole."""
+    """x left, y up, z back, left-handed; pitch up, yaw right, roll right; even while it is whole."""
     struct.pack_into("<i", page, 8, 2)
     struct.pack_into("<2f", page, 6848, 20.0, 6500.0)
     struct.pack_into("<3f", page, 6908, 0.1, -0.3, 0.05)

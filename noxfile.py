@@ -1,7 +1,7 @@
 """What is checked, a session each:  nox -s lint types,  nox -s tests -- tests/safety,  nox -t check,  nox -t nightly.
 
 `check` is what `.ci/run` runs each time; `nightly` takes an hour and more, and is run whole before a release.  Sessions
-without an environment of their own use the one that nox is in:  pip install -e ".[dev]".
+without an environment of their own use the one that nox is in: CONTRIBUTING.md says how it is set up.
 """
 
 import datetime
@@ -192,3 +192,11 @@ def windows(session):
 def readme(session):
     """Run the README's two lines on a machine that has what it asks for and nothing else."""
     session.run(".ci/bare", "readme")
+
+
+@here("nightly")
+def newest(session):
+    """Run the README's first line on Debian 13, and with the Python of the Debian after it."""
+    for suite in ("trixie", "sid"):
+        root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+        session.run(*root, "env", f"SUITE={suite}", ".ci/bare", "demo")

@@ -20,7 +20,7 @@
 # **What you will learn.** What each makes of a push that lasts; how much of each frequency is felt; which scores how
 # much, and what it pays in fast tilt.
 #
-# **What you need.** `pip install ".[notebooks,score,optimal,predictive]"`; `predictive` runs on Linux.
+# **What you need.** `pip install ".[notebooks]"`.
 
 # %%
 import matplotlib.pyplot as plt

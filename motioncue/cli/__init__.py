@@ -68,6 +68,15 @@ class Group(click.Group):
 class Commands(Group):
     """A group that imports a command only when it is used, so not for the group's own help."""
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of a call, which knows its words."""
+        words = list(args)
+        context = super().make_context(info_name, args, parent, **extra)
+        context.meta["motioncue.words"] = words
+        return context
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands' names, most used first."""
         return list(COMMANDS)

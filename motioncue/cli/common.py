@@ -4,14 +4,17 @@ import json
 import logging
 import math
 import os
+import shlex
 import shutil
 import sys
 import textwrap
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -20,6 +23,7 @@ import click
 import msgspec
 
 from motioncue import sources
+from motioncue._version import __version__
 from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
@@ -250,9 +254,7 @@ def _address(_ctx: click.Context, _option: click.Parameter, text: str | None) ->
     if text is None:
         return None
     from motioncue.view.access import parse_address
-    from motioncue.view.server import check_installed
 
-    check_installed()
     return parse_address(text)
 
 
@@ -355,13 +357,18 @@ report_option = click.option(
 )
 
 
-def write_report(path: str, draw: Callable[[], str]) -> None:
-    """Write a page for ``--report``."""
+def write_report(path: str, draw: Callable[[], str], platforms: Iterable[str] = ()) -> None:
+    """Write a page for ``--report``, which says by what command, version and when it was made, of which platforms."""
     os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
     try:
         page = draw()
     except ImportError as error:
         raise ConfigError(NO_MATPLOTLIB) from error
+    command = shlex.join(["motioncue", *click.get_current_context().meta.get("motioncue.words", ())])
+    made = f"motioncue {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    named = ", ".join(dict.fromkeys(filter(None, platforms)))
+    said = f"{made}{f', platform {named}' if named else ''}: <code>{escape(command)}</code>"
+    page = page.replace("</h1>", f"</h1><p>{said}</p>", 1)
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:

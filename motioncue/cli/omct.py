@@ -73,7 +73,7 @@ def command(
         unit = "" if test.unit == "1" else f" [{test.unit}]"
         print_summary(f"{test.number}: {test.channel_out} due to {test.channel_in}{unit}", _lines(own))
     if path is not None:
-        write_report(path, lambda: omct_report(name, rows, boundaries))
+        write_report(path, lambda: omct_report(name, rows, boundaries), [platform or loaded.platform_name])
     if as_json:
         print_json([row._asdict() for row in rows])
 

@@ -50,7 +50,7 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
     platform = platform_of(name)
     workspace = platform.workspace()
     if path is not None:
-        write_report(path, lambda: platform_report(name, platform, workspace))
+        write_report(path, lambda: platform_report(name, platform, workspace), [name])
     if as_json:
         found = _fit(name, profile, platform)
         actuators = {

@@ -127,7 +127,7 @@ def command(
     for profile_name, drive_name, traces in found:
         print_summary(f"{profile_name} on {drive_name}", _rows(traces.score))
     if path is not None:
-        write_report(path, lambda: score_report(found))
+        write_report(path, lambda: score_report(found), [platform or each.platform_name for _, each in loaded])
     if as_json:
         about: dict[str, Any] = {} if platform is None else {"platform": platform}
         about = {**about, "preview": True} if preview else about

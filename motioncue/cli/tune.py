@@ -183,7 +183,7 @@ def command(
                 each.unlink(missing_ok=True)  # of another search, which --force or --resume replaces
     print_summary(f"{profile}, tuned: {file}", _rows(found))
     if path is not None:
-        write_report(path, lambda: report(found))
+        write_report(path, lambda: report(found), [platform or found.profile.platform_name])
     if as_json:
         print_json(_plain(found))
 

@@ -169,6 +169,11 @@ class Profile(Table, frozen=True, kw_only=True):
         return self.outputs[0].rate_hz
 
     @property
+    def platform_name(self) -> str:
+        """The platform's preset, or its kind; empty without one."""
+        return "" if self.platform is None else str(self.platform.preset or self.platform.__struct_config__.tag)
+
+    @property
     def bridge(self) -> str:
         """How a tick interpolates between frames: ``source.bridge``, or what suits the algorithm."""
         return self.cueing.bridge if self.source.bridge == "auto" else self.source.bridge
@@ -178,12 +183,11 @@ class Profile(Table, frozen=True, kw_only=True):
         outputs = [f"{output.system} at {output.motion}, {output.rate_hz:g} Hz" for output in self.outputs]
         algorithm = self.cueing.__struct_config__.tag
         preset = getattr(self.cueing, "preset", None)
-        platform = self.platform
         rows = [
             ("for", self.description),
             ("source", f"{system} at {endpoint}" if endpoint else system),
             ("cueing", f"{algorithm}, preset {preset}" if preset else str(algorithm)),
-            ("platform", "" if platform is None else str(platform.preset or platform.__struct_config__.tag)),
+            ("platform", self.platform_name),
             *(("output", output) for output in outputs),
         ]
         return card(f"Profile {self.name}", rows)

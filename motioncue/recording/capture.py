@@ -52,7 +52,8 @@ def is_capture(data: bytes) -> bool:
 
 def captured(data: bytes, missing: int = 0) -> Captured:
     """Return the UDP datagrams in a capture file, with fragments joined; ignore everything else."""
-    dpkt = _dpkt()
+    import dpkt  # takes a while
+
     end = _last_whole_end(data)
     left = len(data) - end + missing
     try:
@@ -100,14 +101,6 @@ def _last_whole_end(data: bytes) -> int:
 def _refuse_more(count: int) -> None:
     if count > MOST:
         raise ValueError(f"more than {MOST} datagrams; no drive has as many")
-
-
-def _dpkt() -> Any:
-    try:
-        import dpkt
-    except ImportError as error:
-        raise PacketError('capture: reading one needs dpkt: pip install "motioncue[capture]"') from error
-    return dpkt
 
 
 def _network(dpkt: Any, kind: int) -> Any:

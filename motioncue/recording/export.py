@@ -11,7 +11,7 @@ import numpy as np
 
 from motioncue.errors import ConfigError, not_among
 from motioncue.recording.atomic_file import write_atomically
-from motioncue.recording.drive import WHAT, Column, Drive
+from motioncue.recording.drive import KILLED, WHAT, Column, Drive
 
 ROWS = 10_000  # rows at a time, which bounds the memory
 
@@ -69,6 +69,7 @@ def export(
                 progress(rows)
         if not rows:
             but = ", only what a simulator said: --what frames" if what == "ticks" and frames else ""
+            but = f": {KILLED}" if KILLED in first.unreadable else but
             raise ConfigError(f"--what: the recording has no {what}{but}")
 
     try:

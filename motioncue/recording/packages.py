@@ -15,7 +15,9 @@ from motioncue import sources
 from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.intake import Intake
 from motioncue.recording.capture import HOLE, MOST, Captured, Datagram, captured, is_capture
+from motioncue.recording.drive import KILLED
 from motioncue.recording.mcap_reader import MAGIC, McapFile, is_mcap, packages_in, settings_in
+from motioncue.recording.schema import PACKAGE
 from motioncue.wire.description import SourcePacket
 
 START_NS = 1
@@ -359,6 +361,8 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> source
     own = recorded_source(settings[0].profile) if settings else None
     if isinstance(own, sources.DescribedSource):
         return own
+    if isinstance(opened, McapFile) and settings and not opened.ended and not opened.count(PACKAGE):
+        raise PacketError(f"{name}: {KILLED}")
     for system in sources.having("intake"):
         packages = _filling(opened, system, pick)
         if any_certain(packages, system):

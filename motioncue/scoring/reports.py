@@ -243,8 +243,8 @@ def _senses_table(score: Score) -> str:
                 sense.replace("_", " "),
                 f"{at_rest:.2f}",
                 *(f"{motions[name].error[sense]:.2f}" for name in ("fits", "stopped", "best")),
-                f"{fits.correlation[sense]:.2f}",
-                f"{1e3 * fits.lag_s[sense]:.0f} ms",
+                f"{fits.correlation[sense]:.2f}" if np.isfinite(fits.correlation[sense]) else "unknown",
+                f"{1e3 * fits.lag_s[sense]:.0f} ms" if np.isfinite(fits.lag_s[sense]) else "unknown",
                 f"{100 * fits.opposite[sense]:.0f} %",
             ]
             for sense, at_rest in score.still.items()

@@ -332,8 +332,6 @@ class Editor:
             text = self._with_reasons(changed_text(self._text, values), changes)
         except (LookupError, TypeError) as error:
             raise ConfigError(CANNOT_TAKE) from error
-        except ImportError as error:
-            raise ConfigError(f'save: {error.name} is missing: pip install "motioncue[view]"') from error
         saved = parse_profile(text, scaled=gains_for)
         if any(is_saved(key) for key in differences(saved, wanted)):
             raise ConfigError(CANNOT_TAKE)

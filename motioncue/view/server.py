@@ -87,14 +87,6 @@ STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 """Errors of a system, or a process, that has nothing left for another connection."""
 
 
-def check_installed() -> None:
-    """Raise ConfigError, which says how to install it, if websockets is missing."""
-    try:
-        import websockets.asyncio.server  # noqa: F401
-    except ImportError as error:
-        raise ConfigError('--view: websockets is missing: pip install "motioncue[view]"') from error
-
-
 class Server:
     """Serves the page of an engine; a context manager around its thread.
 
@@ -121,7 +113,6 @@ class Server:
         patience_s: float = PATIENCE_S,
         plays: bool = False,
     ) -> None:
-        check_installed()
         self._engine = engine
         self._address = address
         self._patience_s = patience_s

@@ -1,6 +1,7 @@
 """``motioncue score``: what it prints, its JSON, its report, its refusals."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ pytest.importorskip("clarabel")
 pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
+import motioncue
 from motioncue.cli import cli
 from motioncue.scoring import score as module
 from motioncue.virtual.simulators import drive_packages
@@ -45,6 +47,9 @@ def test_json_is_a_list_of_every_profile_on_every_drive(tmp_path):
     page = report.read_text(encoding="utf-8")
     assert page.count("<img") == 4
     assert "beamng-dk on brake" in page
+    assert f"<p>motioncue {motioncue.__version__}, 20" in page
+    assert "platform box-small: <code>motioncue score ccd-dk-classical beamng-dk --set" in page
+    assert "nan" not in re.sub(r'src="[^"]*"', "", page)
 
 
 @pytest.mark.parametrize(

@@ -133,5 +133,5 @@ def test_machines_are_named_best_first_and_the_last_is_any():
     names = interfaces.machines()
     assert names[-1] == "any"
     assert [name for name in ("avx512", "avx2", "any") if name in names] == names
-    with pytest.raises(ValueError, match="mmx"):
+    with pytest.raises(ValueError, match="in list"):
         interfaces.choose_machine("mmx")

@@ -305,6 +305,9 @@ def test_a_container_with_the_same_network_is_refused_and_one_with_its_own_is_no
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
 def test_a_serial_line_has_one_run_by_whatever_path_and_is_not_shared(tmp_path):
+    import fcntl
+    import termios
+
     end, line = os.openpty()
     name, link = os.ttyname(line), tmp_path / "line"
     link.symlink_to(name)
@@ -319,6 +322,7 @@ def test_a_serial_line_has_one_run_by_whatever_path_and_is_not_shared(tmp_path):
             engine.start()
         first.kill()
         first.wait()
+        fcntl.ioctl(line, termios.TIOCNXCL)  # as a real line does when nobody has it open any more
         with motioncue.Engine(motioncue.load_profile(file, *at_line)):
             pass
     with pytest.raises(ConfigError, match=r"output\.shared: found true, allowed is false with serial://"):

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 
+import dpkt
 import pytest
 from helpers import free_port
 from programs import Program
@@ -136,7 +137,6 @@ def desk(tmp_path):
         text = next(text for _, language, text in page if language == "toml")
         (tmp_path / name).write_text(moved(text), encoding="utf-8")
     stage = (ROOT / "tests/data/packets/described/dirt_rally_2.bin").read_bytes()
-    dpkt = pytest.importorskip("dpkt")
     with (tmp_path / "drive.pcap").open("wb") as file:
         writer = dpkt.pcap.Writer(file, linktype=dpkt.pcap.DLT_RAW)
         for number, at in enumerate(range(0, len(stage), 264)):

@@ -44,6 +44,17 @@ def test_wheels_are_built_for_every_python_that_is_promised():
     assert list(map(int, built)) == list(range(int(oldest), int(promised[2]) + 1))
 
 
+def test_the_conda_recipe_says_what_the_project_says():
+    recipe = (ROOT / "contrib/conda/recipe.yaml").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^ +- ([\w-]+) (>=\S+)$", recipe.partition("  run:")[2], re.M))
+    other = {"msgspec": "msgspec-python"}  # what conda calls it
+    wanted = [re.fullmatch(r"([\w-]+)(>=\S+)", each).groups() for each in PROJECT["project"]["dependencies"]]
+    wanted.append(("python", PROJECT["project"]["requires-python"]))
+    assert listed == {other.get(name, name): least for name, least in wanted}
+    assert f'version: "{motioncue.__version__}"' in recipe
+    assert re.findall(r"^    - (\S*LICENSE)$", recipe, re.M) == PROJECT["project"]["license-files"]
+
+
 @pytest.mark.parametrize("place", ["cueing/predictive/daqp", "view/page/uplot"])
 def test_vendored_sources_are_those_of_their_release(place):
     folder = ROOT / "motioncue" / place

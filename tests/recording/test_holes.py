@@ -159,9 +159,11 @@ def test_a_run_killed_before_its_first_second_was_written_is_named_as_such(tmp_p
     drive = read(recorder.paths[0])
     (said,) = drive.unreadable
     assert said.startswith("the run was killed before the first second of it was written")
-    done = CliRunner().invoke(cli, ["replay", str(recorder.paths[0])])
-    assert done.exit_code == 2
-    assert said in done.output
+    file, table = str(recorder.paths[0]), str(tmp_path / "drive.csv")
+    for words in (["replay", file], ["check", file], ["export", file, "--to", table]):
+        done = CliRunner().invoke(cli, words)
+        assert done.exit_code == 2
+        assert said in done.output
     with pytest.raises(PacketError, match="killed before the first second"):
         repeat(drive)
 

@@ -11,6 +11,7 @@ import zstandard
 from hostile_rig import chunks_of, command, is_part_of, recorded_run
 from same_bits import assert_same_bits
 
+from motioncue.errors import PacketError
 from motioncue.recording import mcap_reader
 from motioncue.recording import packages as packages_of
 from motioncue.recording.mcap_reader import MAGIC, PACKED, McapFile
@@ -213,6 +214,13 @@ def test_a_file_that_shrinks_while_it_is_read_gives_what_is_left(whole, tmp_path
         return unpacked(data)
 
     monkeypatch.setattr(mcap_reader, "_unpacked", shrinks)
-    drive = read(path)
-    assert is_part_of(drive.ticks, whole[2])
-    assert drive.unreadable
+    drive, said = None, ""
+    try:
+        drive = read(path)
+    except PacketError as error:  # Python 3.14's first buffer holds all of this file, so only the second look tells
+        said = str(error)
+    if drive is None:
+        assert "was changed while it was read" in said
+    else:
+        assert is_part_of(drive.ticks, whole[2])
+        assert drive.unreadable

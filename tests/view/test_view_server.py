@@ -16,7 +16,7 @@ from view_visitor import Visitor
 
 from motioncue.bench.report import GRADES
 from motioncue.engine.engine import Engine
-from motioncue.errors import ConfigError, EndpointError
+from motioncue.errors import EndpointError
 from motioncue.view.access import Address
 from motioncue.view.server import AHEAD, BAD, FILES, REQUEST_BYTES, Server
 
@@ -119,12 +119,6 @@ def test_an_address_in_use_is_refused_by_name(engine):
         port = taken.getsockname()[1]
         with pytest.raises(EndpointError, match=f"--view: 127.0.0.1:{port} cannot be served"):
             Server(engine, Address("127.0.0.1", port)).__enter__()
-
-
-def test_a_missing_library_is_named_with_its_extra(engine, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "websockets", None)
-    with pytest.raises(ConfigError, match=r'websockets is missing: pip install "motioncue\[view\]"'):
-        Server(engine, Address("127.0.0.1", 0))
 
 
 def test_frames_come_with_the_names_that_the_page_was_told(server, engine):

@@ -133,12 +133,18 @@ TICK = (
     Channel("lateness", "ns", "from the deadline to just before sending", "i8"),
     Channel("state", "", "state of the supervisor (motioncue.safety.supervisor.State)", "i8"),
     Channel("frames", "", "frames published when the tick read its motion; a replay feeds as many before it", "i8"),
-    Channel("operation", "", "0 engage, 1 hold, 2 park, 3 end, 4 leave; +8: engaged since, +16: output lost", "i8"),
+    Channel(
+        "operation",
+        "",
+        "0 engage, 1 hold, 2 park, 3 end, 4 leave; +8: engaged since, +16: output lost; more: Platform",
+        "i8",
+    ),
     Channel("settings", "", "number of the newest settings taken, from 0; a replay posts them before the tick", "i8"),
     Channel("weight", "", "weight of the fade: 0 neutral, 1 the whole cue"),
     Channel("motion", "", "interpolated from the frames so far; times are the newest frame's", "Motion"),
     Channel("cue", "", "as sent by the tick", "Cue"),
     Channel("actuators", "m or rad", "sent to the first output with a platform; else 0", "f8", ACTUATORS),
+    Channel("feedback", "m or rad", "where these are as the platform replies; 0 if it does not", "f8", ACTUATORS),
 )
 TICK_DTYPE = _dtype(TICK)
 """One tick of the emitter, in traces, recordings and the live view."""

@@ -123,6 +123,7 @@ ctypedef void (*stage_continue)(
     void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
 ) noexcept nogil
 ctypedef void (*stage_hurry)(void* state, double pace) noexcept nogil
+ctypedef void (*stage_stand)(void* state, const void* coeffs, const double* positions, bint found) noexcept nogil
 
 
 ctypedef struct StageCalls:
@@ -136,6 +137,8 @@ ctypedef struct StageCalls:
                             # vanishes along a fade of this pace [1/tick]; NULL if the stage has no state
     stage_at_rest rises     # whether it still rises from where the platform is parked; NULL if it never does
     stage_hurry hurry       # sink at least at this pace [1/tick] from now on; NULL if it does not sink
+    stage_stand stand       # in the next tick, ask for these positions of the actuators instead, where the platform stands
+                            # by itself; if it is `found` there, begin there; NULL if it moves none
 
 
 cdef class Stage:

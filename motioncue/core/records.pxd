@@ -60,12 +60,13 @@ cdef extern from "motioncue/core/records.h" nogil:
         int64_t lateness  # [ns] from the deadline to just before sending
         int64_t state  # state of the supervisor (motioncue.safety.supervisor.State)
         int64_t frames  # frames published when the tick read its motion; a replay feeds as many before it
-        int64_t operation  # 0 engage, 1 hold, 2 park, 3 end, 4 leave; +8: engaged since, +16: output lost
+        int64_t operation  # 0 engage, 1 hold, 2 park, 3 end, 4 leave; +8: engaged since, +16: output lost; more: Platform
         int64_t settings  # number of the newest settings taken, from 0; a replay posts them before the tick
         double weight  # weight of the fade: 0 neutral, 1 the whole cue
         Motion motion  # interpolated from the frames so far; times are the newest frame's
         Cue cue  # as sent by the tick
         double actuators[12]  # [m or rad] sent to the first output with a platform; else 0
+        double feedback[12]  # [m or rad] where these are as the platform replies; 0 if it does not
 
     ctypedef struct Telemetry:  # a simulator's report, in SI units but in its own axes
         double orientation[4]  # [1] quaternion w, x, y, z: rotates the car's axes into the world's

@@ -80,6 +80,10 @@ cpdef enum Reason:
     OPERATOR_PARK
     END_OF_RUN
     RETUNED         # other settings have come into force
+    PLATFORM_STOPPED    # its emergency stop is pressed
+    PLATFORM_FAULT  # it reports a fault
+    PLATFORM_UNREADY    # it does not follow any more, without saying why
+    PLATFORM_SILENT # its reply has stayed away for longer than allowed
     REASONS         # number of reasons
 
 

@@ -25,14 +25,15 @@ from motioncue.engine.tick cimport (
     pass_to_receiver, retune_poll,
 )
 from motioncue.frames.intake cimport Intake
-from motioncue.output.actuation cimport RISING, chain_at_rest, chain_hurry, reported_state
+from motioncue.output.actuation cimport RISING, chain_at_rest, chain_hurry, chain_stand, reported_state
+from motioncue.output.reply cimport POSITIONS, Replies
 from motioncue.output.sinks cimport (
-    OTHERS, PACKET_BYTES, PACKETS, Other, Sink, Sinks, any_lost, encode_all, send_all, take_back,
+    OTHERS, PACKET_BYTES, PACKETS, Other, Sink, Sinks, any_lost, encode_all, hear_all, send_all, take_back,
 )
 from motioncue.safety.limiter cimport at_neutral
 from motioncue.safety.supervisor cimport (
-    ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
-    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, Step, Supervisor, supervise,
+    ENGAGED_NOW, ENGAGING, FAULT, FOUND, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
+    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, PLATFORM, RUNNING, STANDS, Step, Supervisor, supervise,
 )
 from motioncue.transports.line cimport Line
 from motioncue.transports.sockets cimport packed_address
@@ -50,6 +51,7 @@ from motioncue.core.channels import AHEAD_S, TICK_DTYPE
 from motioncue.core.clock import prepare_thread
 from motioncue.core.threads import NAMES
 from motioncue.safety.supervisor import State
+from motioncue.transports.udp import packed_host
 
 __all__ = ["Emitter", "Ending", "end_all"]
 
@@ -209,8 +211,10 @@ cdef class Emitter:
         s.wanted = mc_load(&self._stopping) or mc_load(&self._wanted)
         if s.wanted == OPERATOR_WANTS_LEAVE:
             self.hurry()
+        if not self._replaying:
+            s.platform = hear_all(&self._sinks, self._deadline, self._driven, t.feedback)
         s.still = self.at_rest()
-        t.operation = s.wanted
+        t.operation = s.wanted + s.platform
         if mc_load(&self._engages) != self._engages_seen:
             self._engages_seen = mc_load(&self._engages)
             s.reset = True
@@ -228,6 +232,8 @@ cdef class Emitter:
         )
         self.foresee(self._deadline - (self._bridge.age - age))
         self.cue(&step)
+        if s.platform & STANDS:
+            chain_stand(self._cued.now.chains[self._driven], t.feedback, s.platform & FOUND)
         encode_outputs(
             &self._sinks, self._actuations, self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index
         )
@@ -350,13 +356,16 @@ cdef class Emitter:
                 break
         mc_restore_fpu(fpu)
 
-    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
-        """Send `packet` to `address` at every tick, with the fields of `table` filled in.
+    def add_output(
+        self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0, Replies replies=None
+    ):
+        """Send `packet` to `address` at every tick, with the fields of `table` filled in, and read `replies` from there.
 
         Notes
         -----
         A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
         neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
+        To a platform that says where its actuators are, nothing is sent before it has.
         """
         cdef Sink* sink = &self._sinks.rows[self._sinks.count]
         if self._sinks.count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
@@ -369,10 +378,16 @@ cdef class Emitter:
         else:
             sink.address_size = packed_address(sink.address, address)
             sink.fd = sock.fileno()
+        if replies is not None:
+            sink.heard = &replies.heard
+            sink.held = output == self._driven and replies.heard.actuators > 0
+            if sink.line == NULL:
+                host = packed_host(address[0])
+                memcpy(sink.host, <const uint8_t*><bytes>host, 16)
         sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
         sink.size = table.size
         memcpy(sink.packet, <const uint8_t*>packet, table.size)
-        self._owned.append((sock, table, packet, seal_with))
+        self._owned.append((sock, table, packet, seal_with, replies))
         self._sinks.count += 1
 
     def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
@@ -414,8 +429,8 @@ cdef class Emitter:
         self._owned.append(ring)
         self._ring = &ring.ring
 
-    def replay_ticks(self, const int64_t[:, ::1] ticks not None):
-        """Repeat recorded ticks, each with the operator's request of that tick.
+    def replay_ticks(self, const int64_t[:, ::1] ticks not None, const double[:, ::1] feedback=None):
+        """Repeat recorded ticks, each with the operator's request and the platform's replies of that tick.
 
         Units: `ticks` [ns].
         """
@@ -423,10 +438,14 @@ cdef class Emitter:
         cdef uint64_t fpu
         if ticks.shape[1] != 3:
             raise ValueError(f"ticks: found rows of {ticks.shape[1]} numbers, allowed are index, deadline and operation")
+        if feedback is not None and (feedback.shape[0] != ticks.shape[0] or feedback.shape[1] != POSITIONS):
+            raise ValueError(f"feedback: found {feedback.shape[0]} rows of {feedback.shape[1]}, allowed are {ticks.shape[0]} of 12")
         self._replaying = True
         with nogil:
             fpu = mc_flush_denormals()
             for i in range(ticks.shape[0]):
+                if feedback is not None:
+                    memcpy(self._tick.feedback, &feedback[i, 0], POSITIONS * sizeof(double))
                 self.replayed(ticks[i, 0], ticks[i, 1], ticks[i, 2])
             mc_restore_fpu(fpu)
 
@@ -437,6 +456,7 @@ cdef class Emitter:
         if operation & ENGAGED_NOW:
             mc_count(&self._engages, 1)
         self._supervisor.unsent = operation & OUTPUT_LOST_NOW
+        self._supervisor.platform = operation & PLATFORM
         self._index, self._deadline = index, deadline
         self.tick()
 

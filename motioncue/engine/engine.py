@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import socket
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,8 +24,11 @@ from motioncue.engine.pipeline import Change, Pipeline
 from motioncue.engine.reception import Reception
 from motioncue.errors import ConfigError
 from motioncue.output.check_in import CheckedIn
+from motioncue.output.packet import replies_of
+from motioncue.output.reply import Replies
+from motioncue.platforms.build import channels_of
 from motioncue.profile.explain import bounds_in_force, bounds_off, shown
-from motioncue.profile.profile import Profile, Record, differences
+from motioncue.profile.profile import Output, Profile, Record, differences
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text, open_line
 from motioncue.transports.udp import fail_if_unheard, open_sender
@@ -36,6 +40,7 @@ log = logging.getLogger("motioncue")
 
 SHOWN = 5  # changed settings to name in one line of the log
 DRAIN_S = 0.1  # interval at which events are moved from the loops' queues to the log
+REPLY_BYTES = 1 << 16  # of replies that the system keeps until a tick reads them
 LOG_PATIENCE_S = 2.0  # for the last lines of the log: a blocked handler must not keep an engine from ending
 REST_PATIENCE_S = 5.0  # beyond the longest way to rest: a machine that stalls leaves out ticks, and so takes longer
 
@@ -95,6 +100,7 @@ class Engine:
         self._journal = Journal()
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
+        self._replies: dict[str, Replies] = {}  # of controllers that answer, by their URL
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
@@ -142,7 +148,8 @@ class Engine:
             others: list[tuple[tuple[Encoding, float], ...]] = []
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
-                    packet = encoding.table, encoding.packet, encoding.seal, index
+                    replies = self._replies_of(output, url)
+                    packet = encoding.table, encoding.packet, encoding.seal, index, replies
                     others.append(encoding.others)
                     endpoint = parse_endpoint(url)
                     if endpoint.scheme == "serial":
@@ -154,6 +161,8 @@ class Engine:
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     fail_if_unheard(sender)
+                    if replies is not None:
+                        sender.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, REPLY_BYTES)
                     if isinstance(self._receiver, Reception):
                         self._receiver.refuse_output(f"output.{name}", url, address)
                     senders.append((url, (sender, address, *packet)))
@@ -181,6 +190,16 @@ class Engine:
         ending.begin(signals=self._takes_signals)
         for thread in threads:
             thread.start()
+
+    def _replies_of(self, output: Output, url: str) -> Replies | None:
+        """Return what reads the replies that come from an output; None if none are described."""
+        if output.packet is None:
+            return None
+        actuators = channels_of(self.profile.platform) if self.profile.platform is not None else {}
+        replies = replies_of(output.packet, actuators, stream=parse_endpoint(url).scheme == "serial")
+        if replies is not None:
+            self._replies[url] = replies
+        return replies
 
     def _give_up(self) -> None:
         """End what has been begun when `start` fails."""
@@ -348,11 +367,18 @@ class Engine:
                 self._log_retuned()
                 continue
             calm = move["reason"] in CALM
-            because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
+            because = (
+                ""
+                if calm or move["reason"].startswith("platform_")
+                else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
+            )
             level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
             kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
             self._journal.say(kind, level, f"{kind}{because}")
         self._outputs.look(self._pipeline.emitter.outputs())
+        for url, replies in self._replies.items():
+            if said := replies.text():
+                self._journal.say((url, "text"), logging.INFO, f"{url}: says {said!r}, which is no reply as described")
         for url, checked_in in self._checked_in.items():
             if checked_in.lost():
                 self._journal.say((url, "lost"), logging.WARNING, f"{url}: closed by the controller; packets go on")
@@ -507,10 +533,19 @@ class Engine:
         ``granted`` has each request for punctuality to the system, and whether it was granted.
         """
         outputs = [
-            {"endpoint": endpoint, **counts, "error": error_text(counts["error"]) if counts["error"] else None}
+            {
+                "endpoint": endpoint,
+                **counts,
+                **self._said(endpoint),
+                "error": error_text(counts["error"]) if counts["error"] else None,
+            }
             for endpoint, counts in zip(self._endpoints, self._pipeline.emitter.outputs(), strict=True)
         ]
         return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
+
+    def _said(self, endpoint: str) -> dict[str, Any]:
+        """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there."""
+        return {"replies": self._replies[endpoint].said()} if endpoint in self._replies else {}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent.

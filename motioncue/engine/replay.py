@@ -157,6 +157,7 @@ def pieces(
     source = _happenings(drive, changes, late)
     settings = pipeline.emitter.settings
     ticks = np.stack([drive.ticks[name] for name in ("index", "deadline", "operation")], axis=1)
+    feedback = np.ascontiguousarray(drive.ticks["feedback"])
     numbers = drive.ticks["settings"] if profile is None else np.zeros(len(ticks), np.int64)
     upcoming, told, given = next(source, None), 0, 0
     number = int(drive.ticks["settings"][0])
@@ -185,7 +186,7 @@ def pieces(
             settings = settings_of(changes[newest], settings)
             pipeline.emitter.retune(settings)
         number = newest
-        pipeline.emitter.replay_ticks(ticks[first:end])
+        pipeline.emitter.replay_ticks(ticks[first:end], feedback[first:end])
         if heard.half_full:
             yield taken()
         if end >= told + len(ticks) / 200 or end == len(ticks):

@@ -56,6 +56,14 @@ cdef inline void chain_hurry(Chain* c, double pace) noexcept nogil:
             c.stages[i].hurry(c.stages[i].state, pace)
 
 
+cdef inline void chain_stand(Chain* c, const double* positions, bint found) noexcept nogil:
+    """Let the actuators stay where the platform stands for the next tick; `found` there, they begin there."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].stand != NULL:
+            c.stages[i].stand(c.stages[i].state, c.stages[i].coeffs, positions, found)
+
+
 cdef inline int reported_state(const Chain* c, int state) noexcept nogil:
     """Return the state that packets report: RISING while actuators rise to follow the cue, PARKING while they sink."""
     cdef int i

@@ -31,7 +31,7 @@ cdef class UpVector(Stage):
     fills = ("up_east", "up_north", "up_up")
 
     def __cinit__(self):
-        self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
+        self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 
 
 cdef class OutputChain:

@@ -29,16 +29,6 @@ cdef enum Says:         # what a reply says by yes or no, as flags
     SAYS_MOVING = 16
 
 
-cpdef enum Platform:
-    """What a tick is told about the platform, as flags of its `operation`; none: nothing is wrong."""
-    UNREADY = 32        # it would not follow, or has said nothing yet
-    UNENGAGED = 64      # it does not follow yet
-    FAULTY = 128
-    STOPPED = 256       # its emergency stop is pressed
-    SILENT = 512        # a reply has stayed away for longer than its table allows
-    STANDS = 1024       # its actuators are not to follow: they are asked to be where they are
-
-
 ctypedef struct Word:   # one number of a reply, and what it says
     int flag            # one of Says; 0: a number
     int slot            # of a number: actuator, POSITIONS for the temperature, or beyond that if nobody asks
@@ -94,6 +84,7 @@ ctypedef struct Heard:          # all that one controller has answered
 cdef int hear_datagram(Heard* h, const uint8_t* data, int size, int64_t now) noexcept nogil
 cdef void hear_stream(Heard* h, const uint8_t* data, int size, int64_t now) noexcept nogil
 cdef void listen(Heard* h, mc_fd fd, mc_line* line, const uint8_t* host, int64_t now) noexcept nogil
+cdef bint placed(const Heard* h) noexcept nogil
 cdef int platform_flags(const Heard* h, int64_t now) noexcept nogil
 
 

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from motioncue.core.threads cimport ACCEPTED, mc_count, mc_load, mc_store
+from motioncue.safety.supervisor cimport FAULTY, SILENT, STOPPED, UNENGAGED, UNREADY
 from motioncue.transports.line cimport mc_line, mc_line_read
 from motioncue.transports.sockets cimport mc_fd, mc_receive_from, sockaddr_storage
 from motioncue.wire.checksum cimport Seal, SealState, checksum, put_unsigned, seal_text
@@ -12,7 +13,7 @@ from motioncue.wire.codec cimport Table, decode
 
 from typing import NamedTuple
 
-__all__ = ["CLAIMS", "Claimed", "Expected", "Platform", "Replies"]
+__all__ = ["CLAIMS", "Claimed", "Expected", "Replies"]
 
 CLAIMS = {
     "ready": SAYS_READY, "engaged": SAYS_ENGAGED, "fault": SAYS_FAULT, "emergency_stop": SAYS_STOPPED, "moving": SAYS_MOVING,

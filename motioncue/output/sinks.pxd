@@ -4,9 +4,12 @@ Nothing here waits: what the system does not take at once is counted and dropped
 """
 
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
 
 from motioncue.core.records cimport Actuation
 from motioncue.core.threads cimport mc_count, mc_store
+from motioncue.output.reply cimport Heard, listen, placed, platform_flags
+from motioncue.safety.supervisor cimport FAULTY, FOUND, SILENT, STANDS, STOPPED, UNREADY
 from motioncue.transports.line cimport mc_line, mc_line_send, mc_line_take
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to
 from motioncue.wire.codec cimport Outgoing, outgoing
@@ -33,6 +36,9 @@ ctypedef struct Sink:
     int64_t taken           # when the line took a packet last [ns]; 0: none yet
     int64_t known           # packets that it had taken by then
     bint lost               # the line gets nothing until an operator engages
+    Heard* heard            # what is answered there, by `host`; NULL: nothing is read
+    uint8_t host[16]
+    bint held               # the motion's packets wait until the platform has said where its actuators are
     Outgoing encoding
     int output              # the output whose actuation is encoded
     uint8_t packet[PACKET_BYTES]
@@ -125,9 +131,35 @@ cdef inline bint send_all(Sinks* s, int64_t index) noexcept nogil:
     cdef int i
     send_others(s, index, True)
     for i in range(s.count):
-        sent = send(&s.rows[i], s.rows[i].packet, s.rows[i].size) or sent
+        if not s.rows[i].held:
+            sent = send(&s.rows[i], s.rows[i].packet, s.rows[i].size) or sent
     send_others(s, index, False)
     return sent
+
+
+cdef inline int hear_all(Sinks* s, int64_t deadline, int driven, double* feedback) noexcept nogil:
+    """Read what has been answered; return what it says about the platforms, as flags.
+
+    `feedback` is filled with where the actuators of the output `driven` are, as far as that is known.
+    """
+    cdef Sink* sink
+    cdef int flags = 0, own, i
+    for i in range(s.count):
+        sink = &s.rows[i]
+        if sink.heard == NULL:
+            continue
+        if not sink.lost:
+            listen(sink.heard, sink.fd, sink.line, sink.host, deadline)
+        own = platform_flags(sink.heard, deadline)
+        if sink.output == driven and sink.heard.actuators and placed(sink.heard):
+            memcpy(feedback, sink.heard.positions, sink.heard.actuators * sizeof(double))
+            if sink.held:
+                own |= STANDS | FOUND
+            elif own & (UNREADY | FAULTY | STOPPED) and not own & SILENT:
+                own |= STANDS
+            sink.held = False
+        flags |= own
+    return flags
 
 
 cdef inline bint any_lost(Sinks* s, int64_t deadline, int64_t hold, int64_t* since) noexcept nogil:
@@ -143,7 +175,7 @@ cdef inline bint any_lost(Sinks* s, int64_t deadline, int64_t hold, int64_t* sin
         sink = &s.rows[i]
         if sink.line == NULL:
             continue
-        if sink.taken == 0 or sink.known != sink.sent:
+        if sink.taken == 0 or sink.held or sink.known != sink.sent:
             sink.known = sink.sent
             sink.taken = deadline
         silent = deadline - sink.taken

@@ -112,6 +112,9 @@ ctypedef struct Easing:         # the way from other coefficients to those in fo
 ctypedef struct ActuatorState:         # the state
     bint begun                  # whether there has been a tick
     bint parked                 # whether the newest tick was to rest
+    bint asked                  # the next tick is to ask for `stood`, where the platform stands by itself
+    bint stands                 # the newest tick did
+    double stood[12]
     Fade raised                 # the way up: 0 parked, 1 at the cue
     LeadState lead
     ActuatorMotion motion[12]

@@ -91,6 +91,7 @@ cdef void actuators_step(
     if not s.begun:
         begin(d, s, parked)
     s.parked = parked
+    s.stands, s.asked = s.asked, False
     s.ticks += 1
     pose[0] = actuation.cue.surge_displacement
     pose[1] = actuation.cue.sway_displacement
@@ -98,6 +99,8 @@ cdef void actuators_step(
     pose[3] = actuation.cue.roll
     pose[4] = actuation.cue.pitch
     pose[5] = actuation.cue.yaw
+    if s.stands:
+        begin_standing(d, s)
     if s.easing.on:
         step_easing(d, s, pose, positions)
         return
@@ -109,6 +112,17 @@ cdef void actuators_step(
         step_smoothly(d, s, positions)
     elif not limit_actuators(d.bounds, s.motion, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
         s.acted[s.reduction.slowed] += 1
+
+
+cdef void begin_standing(const ActuatorParams* d, ActuatorState* s) noexcept nogil:
+    """Prepare the way from where the platform stands: it begins anew at every tick in which it still stands there."""
+    cdef Easing* e = &s.easing
+    if not e.on:
+        e.on, e.smooth = True, d.smooth
+        e.lag, e.weight = d.lead.lag, 1.0 if d.lead.order else 0.0
+        memcpy(e.former, d.bounds, sizeof(d.bounds))
+        memcpy(e.bounds, d.bounds, sizeof(d.bounds))
+    e.position, e.pace = 0.0, d.pace
 
 
 cdef void step_smoothly(const ActuatorParams* d, ActuatorState* s, double* positions) noexcept nogil:
@@ -125,7 +139,7 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
     cdef double weight
     cdef int n = d.geometry.count
     cdef int i, over
-    if e.position < 1.0:
+    if e.position < 1.0 and not s.stands:
         e.position += e.pace
     in_force(d, e, bounds)
     leading = led(d, e, &weight)
@@ -134,7 +148,11 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
     rise(d, fade_step(&s.raised, not s.parked), positions)
     lead(&leading, &s.lead, bounds, n, positions)
     for i in range(n):
-        positions[i] += blend_step(&e.joins[i])
+        if s.stands:
+            e.joins[i] = blend_from(s.stood[i] - positions[i], 0.0, 0.0, d.pace)
+            positions[i] = s.stood[i]
+        else:
+            positions[i] += blend_step(&e.joins[i])
         e.bounds[i].speed = bounds[i].speed
     if d.smooth:
         over = tighten_jerk_bounds(bounds, e.bounds, s.motion, &s.stop, n, e.position >= 1.0, &e.smooth)
@@ -231,7 +249,7 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     """Say whether the platform rests: where it is parked if it is to be parked, else at the cue."""
     cdef const ActuatorState* s = <const ActuatorState*>state
     cdef int i
-    if not s.begun:
+    if not s.begun or s.stands:
         return True
     if s.raised.position != (0.0 if s.parked else 1.0) or s.easing.on:
         return False
@@ -244,6 +262,23 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
 cdef bint actuators_rise(const void* state) noexcept nogil:
     cdef const ActuatorState* s = <const ActuatorState*>state
     return s.begun and not s.parked and s.raised.position < 1.0
+
+
+cdef void actuators_stand(void* state, const void* coeffs, const double* positions, bint found) noexcept nogil:
+    cdef const ActuatorParams* d = <const ActuatorParams*>coeffs
+    cdef ActuatorState* s = <ActuatorState*>state
+    cdef int i
+    s.asked = True
+    for i in range(d.geometry.count):
+        s.stood[i] = min(max(positions[i], d.bounds[i].low), d.bounds[i].high)
+    if not found:
+        return
+    if not s.begun:
+        begin(d, s, True)
+    s.stop = AT_REST
+    for i in range(d.geometry.count):
+        s.motion[i].position = s.motion[i].target = s.stood[i]
+        s.motion[i].speed = s.motion[i].acceleration = 0.0
 
 
 cdef void actuators_hurry(void* state, double pace) noexcept nogil:
@@ -352,6 +387,7 @@ cdef class Actuators(Stage):
         self.calls.continue_from = actuators_continue
         self.calls.rises = actuators_rise
         self.calls.hurry = actuators_hurry
+        self.calls.stand = actuators_stand
 
     @property
     def fills(self):

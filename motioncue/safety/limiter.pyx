@@ -612,7 +612,7 @@ cdef class OutputLimits(Stage):
         self.limits = limits
         self._limited.set = &limits.set
         self.calls = StageCalls(
-            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, stage_limits_continue, NULL, NULL
+            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, stage_limits_continue, NULL, NULL, NULL
         )
 
     def shares(self):

@@ -30,6 +30,7 @@ cdef enum Condition:
     AT_NEUTRAL = 512
     AT_CUE = 1024
     ENDED = 2048        # the end of the run requires neutral
+    READY = 4096        # the platform would follow, or says nothing about it
 
 
 ctypedef struct Rule:
@@ -49,6 +50,18 @@ cdef enum Operator:
     OUTPUT_LOST_NOW = 16        # likewise: an output is lost
 
 
+cpdef enum Platform:
+    """What a tick is told about the platform: flags added to its operation, none if nothing is wrong."""
+    UNREADY = 32        # it would not follow, or has said nothing yet
+    UNENGAGED = 64      # it does not follow yet
+    FAULTY = 128
+    STOPPED = 256       # its emergency stop is pressed
+    SILENT = 512        # a reply has stayed away for longer than its table allows
+    STANDS = 1024       # it does not follow, and says where its actuators are: they are asked to be there
+    FOUND = 2048        # nothing has been sent to it yet: what is sent begins there
+    PLATFORM = 4064     # all of them
+
+
 ctypedef struct Supervisor:
     int64_t hold        # hold time [ns]
     int64_t engage      # time at neutral between offline and the fade [ns]
@@ -65,6 +78,7 @@ ctypedef struct Supervisor:
     int64_t unsent_for  # for how long it has taken nothing [ns]
     bint reset          # set when an operator engages
     int64_t wanted      # the operator's request: an Operator
+    int64_t platform    # what it says about itself: flags of Platform
 
 
 ctypedef struct Step:

@@ -5,12 +5,13 @@ from libc.string cimport memset
 from motioncue.core.blend cimport fade_step
 from motioncue.core.threads cimport (
     CUE_REACHED, END_OF_RUN, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE,
-    OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK, OUTPUT_LOST,
+    OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK, OUTPUT_LOST, PLATFORM_FAULT, PLATFORM_SILENT, PLATFORM_STOPPED,
+    PLATFORM_UNREADY,
 )
 
 from motioncue.core.threads import NAMES
 
-__all__ = ["TABLE", "State"]
+__all__ = ["TABLE", "Platform", "State"]
 
 cdef enum:
     OF_INPUT = -1       # use the reason that the input gives: its discontinuity, or why it was lost
@@ -19,7 +20,7 @@ cdef enum:
 # In each state, the first rule whose conditions all hold is applied.
 cdef Rule[RULES] rules = [
     Rule(OFFLINE, FAULTED, FAULT, OUTPUT_LOST),
-    Rule(OFFLINE, ENGAGED | FRESH, ENGAGING, INPUT),
+    Rule(OFFLINE, ENGAGED | FRESH | READY, ENGAGING, INPUT),
 
     Rule(ENGAGING, FAULTED, FAULT, NOT_FINITE_CUE),
     Rule(ENGAGING, ENDED, PARKING, END_OF_RUN),
@@ -50,12 +51,13 @@ cdef Rule[RULES] rules = [
     Rule(PARKING, AT_NEUTRAL, OFFLINE, NEUTRAL_REACHED),
     Rule(PARKING, ENGAGED | FRESH, ENGAGING, INPUT_BACK),
 
-    Rule(FAULT, RESET | AT_NEUTRAL, OFFLINE, OPERATOR_ENGAGE),
+    Rule(FAULT, RESET | AT_NEUTRAL | READY, OFFLINE, OPERATOR_ENGAGE),
 ]
 
 _CONDITIONS = {
     "faulted": FAULTED, "reset": RESET, "ended": ENDED, "parked": PARKED, "held": HELD, "engaged": ENGAGED,
     "broken": BROKEN, "lost": LOST, "overdue": OVERDUE, "fresh": FRESH, "at_neutral": AT_NEUTRAL, "at_cue": AT_CUE,
+    "ready": READY,
 }
 
 TABLE = [
@@ -70,13 +72,29 @@ TABLE = [
 """The rules (state, conditions, next state, reason) in the order in which they are tried."""
 
 
+cdef int trouble(const Supervisor* s) noexcept nogil:
+    """Return the reason why the platform's replies are a fault, or 0: one that does not follow any more has lost the cue."""
+    cdef bint fading = s.fade.position > 0.0 and (s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)
+    if s.platform & STOPPED:
+        return PLATFORM_STOPPED
+    if s.platform & FAULTY:
+        return PLATFORM_FAULT
+    if s.platform & SILENT:
+        return PLATFORM_SILENT
+    if (s.platform & UNREADY and s.state != OFFLINE) or (s.platform & UNENGAGED and fading):
+        return PLATFORM_UNREADY
+    return 0
+
+
 cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
     """Return the flags of the conditions that hold at this tick."""
     cdef int64_t age = deadline - s.input.motion.time
     cdef bint broken = s.have_input and s.state != OFFLINE and s.input.epoch != s.epoch
     cdef int c = 0
-    if s.faulted or s.unsent:
+    if s.faulted or s.unsent or trouble(s):
         c |= FAULTED
+    if not s.platform & (UNREADY | FAULTY | STOPPED | SILENT):
+        c |= READY
     if s.reset:
         c |= RESET
     if s.wanted == OPERATOR_WANTS_END or s.wanted == OPERATOR_WANTS_LEAVE:
@@ -116,6 +134,8 @@ cdef void apply_rule(Supervisor* s, const Rule* rule, int64_t deadline, Step* st
     elif rule.to == FAULT and s.unsent:
         step.reason = OUTPUT_LOST
         step.value = s.unsent_for * 1e-9
+    elif rule.to == FAULT and not s.faulted:
+        step.reason = trouble(s)
     step.begin = s.state == OFFLINE
     if step.begin:
         s.ready = deadline + s.engage
@@ -137,11 +157,11 @@ cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
         if rules[i].state == s.state and rules[i].conditions & c == rules[i].conditions:
             apply_rule(s, &rules[i], deadline, step)
             break
-    if s.state != FAULT:
-        s.reset = False
+    if s.state != FAULT or not c & READY:
+        s.reset = False         # who engages while the emergency stop is pressed must not move it by its release
     if s.state == ENGAGING or s.state == RUNNING:
         s.motion = s.input.motion
-    step.waiting = deadline < s.ready and (s.state == ENGAGING or s.state == HOLDING)
+    step.waiting = (deadline < s.ready or s.platform & UNENGAGED) and (s.state == ENGAGING or s.state == HOLDING)
     step.weight = 0.0
     if not step.waiting:
         step.weight = fade_step(&s.fade, s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)

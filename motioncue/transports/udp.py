@@ -31,10 +31,16 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
                 raise EndpointError(
                     f"source.allow: found {host!r}, which no host has; allowed are names and addresses of single hosts"
                 )
-            packed.append(ip.packed if ip.version == 6 else bytes(10) + b"\xff\xff" + ip.packed)
+            packed.append(packed_host(address))
     if len(packed) > 32:
         raise EndpointError(f"source.allow: found {len(packed)} addresses, allowed are 32")
     return packed
+
+
+def packed_host(address: str) -> bytes:
+    """Return a numeric address as 16 bytes, an IPv4 address mapped into IPv6."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    return ip.packed if ip.version == 6 else bytes(10) + b"\xff\xff" + ip.packed
 
 
 def resolved(endpoint: Endpoint) -> tuple[str, int, int]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from motioncue.errors import ConfigError
 from motioncue.output.packet import encoding, replies_of
-from motioncue.output.reply import Platform
+from motioncue.safety.supervisor import Platform
 from motioncue.wire.description import Actuated, PacketTable, packet_presets
 
 POSTS = {f"post_{n}": Actuated(f"actuator_{n}", 0.0, -0.1, 0.1) for n in range(1, 4)}

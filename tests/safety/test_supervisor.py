@@ -176,7 +176,7 @@ def unplugged():
 # How to reach each rule by its state and conditions, and its reason.
 ROUTES = {
     ("OFFLINE", "faulted"): (unplugged, "output_lost"),
-    ("OFFLINE", "engaged fresh"): (lambda: Rig().feed().ticks(), "input"),
+    ("OFFLINE", "engaged fresh ready"): (lambda: Rig().feed().ticks(), "input"),
     ("ENGAGING", "faulted"): (lambda: engaging().feed(acceleration=TOO_LARGE).ticks(3), "not_finite_cue"),
     ("ENGAGING", "ended"): (lambda: engaging().operate("stop").ticks(), "end_of_run"),
     ("ENGAGING", "parked"): (lambda: engaging().operate("park").ticks(), "operator_park"),
@@ -203,7 +203,7 @@ ROUTES = {
     ("PARKING", "faulted"): (lambda: slow(0.6).operate("park").run(0.25), "not_finite_cue"),
     ("PARKING", "at_neutral"): (lambda: parking().run(1.0), "neutral_reached"),
     ("PARKING", "engaged fresh"): (lambda: parking().operate("engage").drive(0.02).ticks(), "input_back"),
-    ("FAULT", "reset at_neutral"): (lambda: faulted().operate("engage").run(1.1), "operator_engage"),
+    ("FAULT", "reset at_neutral ready"): (lambda: faulted().operate("engage").run(1.1), "operator_engage"),
 }
 
 
@@ -226,7 +226,7 @@ ORDER = (
     "parked",
     "held",
     "engaged",
-    *("broken", "lost", "overdue", "fresh", "at_neutral", "at_cue"),
+    *("broken", "lost", "overdue", "fresh", "at_neutral", "at_cue", "ready"),
 )
 
 
@@ -269,8 +269,9 @@ def combinations():
     operator = ("ended", "parked", "held", "engaged")
     given = ({"lost"}, {"overdue"}, {"fresh"}, {"broken", "lost"}, {"broken", "overdue"}, {"broken"})
     place = ({"at_neutral"}, set(), {"at_cue"})
-    for wanted, motion, fade, faulted, reset in itertools.product(operator, given, place, (False, True), (False, True)):
-        yield {wanted, *motion, *fade, *(["faulted"] if faulted else []), *(["reset"] if reset else [])}
+    flags = itertools.product((False, True), repeat=3)
+    for wanted, motion, fade, said in itertools.product(operator, given, place, list(flags)):
+        yield {wanted, *motion, *fade, *itertools.compress(("faulted", "reset", "ready"), said)}
 
 
 def matching(state, conditions):
@@ -311,7 +312,7 @@ def test_a_cue_that_is_not_a_number_is_a_fault_wherever_there_is_a_cue():
 
 def test_a_fault_ends_only_at_neutral_by_an_operator_and_only_in_offline():
     for conditions in combinations():
-        expected = "OFFLINE" if {"reset", "at_neutral"} <= conditions else "FAULT"
+        expected = "OFFLINE" if {"reset", "at_neutral", "ready"} <= conditions else "FAULT"
         assert after("FAULT", conditions) == expected
 
 
@@ -326,7 +327,13 @@ def test_motion_that_does_not_continue_is_never_followed():
 
 def test_neutral_is_left_only_for_motion_that_an_operator_allows():
     for conditions in combinations():
-        to = "FAULT" if "faulted" in conditions else "ENGAGING" if {"engaged", "fresh"} <= conditions else "OFFLINE"
+        to = (
+            "FAULT"
+            if "faulted" in conditions
+            else "ENGAGING"
+            if {"engaged", "fresh", "ready"} <= conditions
+            else "OFFLINE"
+        )
         assert after("OFFLINE", conditions) == to
 
 

@@ -1,0 +1,272 @@
+"""The platform answers: who is not ready is not moved, who stops is not pulled, and comes back from where it is."""
+
+import contextlib
+import socket
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import motioncue
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import check, streams_of
+from motioncue.engine.pipeline import Pipeline
+from motioncue.output.packet import replies_of
+from motioncue.platforms.build import channels_of
+from motioncue.platforms.settings import ActuatorBounds
+from motioncue.profile.profile import parse_profile
+from motioncue.safety.supervisor import Platform, State
+from motioncue.virtual.platform_twin import Controller, Firmware
+from motioncue.virtual.simulators import drive_packages
+
+START = 1_000_000_000
+RISE_S, FADE_S = 1.0, 0.5
+REPLY = """
+[[output.packet.reply]]
+size = 38
+constants = [{ offset = 0, bytes = "a5" }]
+fields = [
+    { offset = 1, type = "u1", channel = "ready", mask = 0x0F, among = [3] },
+    { offset = 1, type = "u1", channel = "emergency_stop", mask = 0x80 },
+    { offset = 1, type = "u1", channel = "fault", mask = 0x40 },
+    { offset = 2, type = "f8", channel = "post_1" },
+    { offset = 10, type = "f8", channel = "post_2" },
+    { offset = 18, type = "f8", channel = "post_3" },
+    { offset = 26, type = "f8", channel = "post_4" },
+]
+checksum = { offset = 36, kind = "crc16-modbus" }
+"""
+
+
+def profile_of(algorithm="classical", reply=REPLY, *overrides):
+    fields = ", ".join(f'{{ offset = {8 * k}, type = "f8", channel = "post_{k + 1}" }}' for k in range(4))
+    text = f"""
+        [source]
+        system = "beamng"
+        endpoint = ["udp://127.0.0.1:4567", "udp://127.0.0.1:4568"]
+        [cueing]
+        algorithm = "{algorithm}"
+        [platform]
+        preset = "posts-4"
+        rise_s = {RISE_S}
+        [supervisor]
+        fade_s = {FADE_S}
+        [output]
+        motion = "udp://127.0.0.1:9999"
+        [output.packet]
+        size = 32
+        fields = [{fields}]
+        {reply}
+    """
+    profile = parse_profile(text, overrides=overrides)
+    check(profile)
+    return profile
+
+
+class Rig:
+    """An engine's loop on a clock that takes no time, a drive that goes on, and a controller at a real socket."""
+
+    def __init__(self, profile, firmware, places=None, seed=0):
+        self.controller = Controller(profile, firmware, seed=seed)
+        if places is not None:
+            self.controller.places = np.array(places, dtype=float)
+        self.pipeline = Pipeline(profile, FakeClock(START), trace=40_000)
+        self.emitter = self.pipeline.emitter
+        self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+        for each in self.sockets:
+            each.bind(("127.0.0.1", 0))
+            each.setblocking(False)
+        ((_, encoding),) = streams_of(profile.outputs[0], profile.platform).values()
+        address = (*self.sockets[1].getsockname(), 0)
+        self.replies = replies_of(profile.outputs[0].packet, channels_of(profile.platform), stream=False)
+        self.emitter.add_output(
+            self.sockets[0], address, encoding.table, encoding.packet, encoding.seal, 0, self.replies
+        )
+        self.packages = self._drive()
+        self.next, self.duration = START, 0.0
+        self.now = START
+        self.answers = True
+        self.places, self.following, self.log = [self.controller.places], [False], []
+
+    def __enter__(self):
+        self.pipeline.intake.begin(START)
+        return self
+
+    def __exit__(self, *_):
+        for each in self.sockets:
+            each.close()
+
+    @staticmethod
+    def _drive():
+        while True:
+            yield from drive_packages("beamng", "turns")
+
+    def ticks(self, n, wanted=None):
+        """Run ticks, each followed by one of the controller's; `wanted(rig)` ends it earlier."""
+        for _ in range(n):
+            while self.next <= self.now:
+                package = next(self.packages)
+                self.next += round(package.duration * 1e9)
+                self.pipeline.intake.feed(package.package, self.now)
+            self.emitter.run(1)
+            self.now += 3_000_030
+            self.log += self.emitter.transitions()
+            packet = None
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    packet = self.sockets[1].recv(100)
+            self.controller.tick(packet)
+            if self.answers:
+                for reply in self.controller.replies():
+                    self.sockets[1].sendto(reply, self.sockets[0].getsockname())
+            self.places.append(self.controller.places)
+            self.following.append(self.controller.follows)
+            if wanted is not None and wanted(self):
+                return True
+        return wanted is None
+
+    def until(self, state, seconds=12.0):
+        assert self.ticks(round(seconds / 0.003), lambda rig: rig.emitter.state == state), self.log[-3:]
+        return self
+
+    @property
+    def reasons(self):
+        return [(move["to"], move["reason"]) for move in self.log]
+
+
+def sound_motion(rig, noise_m=0.0):
+    """Assert that whatever follows the packets keeps speed and acceleration that the actuators may have.
+
+    A drive of first order that begins `gap` beside its command moves by gap dt / lag in a tick: the noise of a reply,
+    and what a platform that goes down by itself has moved since the reply.
+    """
+    bounds = ActuatorBounds.columns(rig.controller._platform.built.bounds)
+    dt = 0.00300003
+    places, follows = np.array(rig.places), np.array(rig.following)
+    moves = np.diff(places, axis=0)
+    both = follows[1:] & follows[:-1]
+    gap = noise_m + 3 * dt * rig.controller._firmware.sag
+    jerk = gap * dt / 0.03
+    assert (np.abs(moves[both]) <= bounds.speed * dt + jerk + 1e-9).all()
+    three = both[1:] & both[:-1]
+    assert (np.abs(np.diff(moves, axis=0)[three]) <= bounds.acceleration * dt**2 + 2 * jerk + 1e-9).all()
+    began = np.flatnonzero(follows[1:] & ~follows[:-1])
+    for at in began:  # the first ticks behind a stop: nothing is pulled
+        assert (
+            np.abs(places[at + 1 : at + 4] - places[at]) <= bounds.acceleration * (3 * dt) ** 2 + 3 * jerk + 1e-9
+        ).all()
+
+
+def test_nothing_moves_before_it_is_ready_and_the_beginning_is_where_it_stands():
+    """A controller homes by itself: no packet before it has answered, no cue before it is ready."""
+    with Rig(profile_of(), Firmware(homing_s=0.5), places=[0.01, 0.02, -0.01, 0.0]) as rig:
+        rig.answers = False
+        rig.ticks(50)
+        assert rig.emitter.state == "OFFLINE"
+        assert rig.emitter.outputs()[0]["sent"] == 0
+        rig.answers = True
+        rig.ticks(20)
+        assert rig.emitter.outputs()[0]["sent"] > 0
+        assert rig.emitter.state == "OFFLINE"
+        rig.until("RUNNING")
+        assert rig.controller.follows
+        sound_motion(rig)
+
+
+def test_an_emergency_stop_parks_at_once_and_an_operator_has_to_engage():
+    with Rig(profile_of(), Firmware(homing_s=0.2)) as rig:
+        rig.until("RUNNING").ticks(300)
+        rig.controller.pressed = True
+        rig.ticks(2)
+        assert rig.reasons[-1] == ("FAULT", "platform_stopped")
+        rig.emitter.engage()
+        rig.ticks(500)
+        assert rig.emitter.state == "FAULT"  # engaged, but still pressed
+        sent = rig.emitter.newest()
+        np.testing.assert_allclose(sent["actuators"][0, :4], rig.controller.places, atol=1e-6)
+        assert sent["operation"][0] & (Platform.STOPPED | Platform.STANDS)
+        rig.controller.pressed = False
+        rig.ticks(100)
+        assert rig.controller.follows
+        assert rig.emitter.state == "FAULT"  # its release moves nothing: an operator has to engage now
+        rig.emitter.engage()
+        rig.until("RUNNING")
+        sound_motion(rig)
+
+
+@pytest.mark.parametrize("how", ["fault", "lost", "unready"])
+def test_other_troubles(how):
+    reply = REPLY + "lost_s = 0.1\n"
+    with Rig(profile_of("classical", reply), Firmware(homing_s=0.2)) as rig:
+        rig.until("RUNNING").ticks(100)
+        if how == "fault":
+            rig.controller.fault = True
+        elif how == "lost":
+            rig.answers = False
+        else:
+            rig.controller.disable()
+        rig.ticks(60)
+        assert rig.reasons[-1] == (
+            "FAULT",
+            {"fault": "platform_fault", "lost": "platform_silent", "unready": "platform_unready"}[how],
+        )
+        rig.ticks(1500)
+        rig.controller.fault, rig.answers = False, True
+        rig.ticks(500)
+        rig.emitter.engage()
+        rig.until("RUNNING")
+        sound_motion(rig)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_pressed_and_released_at_any_tick(data):
+    """In every state, with every algorithm, however the drives stop: no step at the actuators when they come back."""
+    algorithm = data.draw(st.sampled_from(["classical", "adaptive", "optimal", "predictive"]), label="algorithm")
+    noise = data.draw(st.sampled_from([0.0, 0.001]), label="noise")
+    firmware = Firmware(
+        homing_s=0.4,
+        enable_s=data.draw(st.floats(0.05, 1.0), label="enable_s"),
+        homes_again=data.draw(st.booleans(), label="homes again"),
+        sag=data.draw(st.sampled_from([0.0, 0.02]), label="sag"),
+        noise=noise,
+    )
+    with Rig(profile_of(algorithm), firmware, seed=data.draw(st.integers(0, 100))) as rig:
+        for _ in range(3):
+            rig.ticks(data.draw(st.integers(0, 1500), label="before"))
+            data.draw(st.sampled_from([rig.emitter.engage, rig.emitter.park, rig.emitter.hold, rig.emitter.engage]))()
+            rig.controller.pressed = True
+            rig.ticks(data.draw(st.integers(1, 400), label="pressed"))
+            rig.controller.pressed = False
+        rig.ticks(1000)
+        rig.emitter.engage()
+        rig.ticks(1200)
+        assert rig.emitter.state in ("ENGAGING", "RUNNING")
+        bounds = rig.controller._platform.built.bounds
+        sound_motion(rig, noise * (bounds[0].high - bounds[0].low))
+
+
+def test_replies_are_repeated_bit_for_bit():
+    profile = profile_of()
+    with Rig(profile, Firmware(homing_s=0.2)) as rig:
+        rig.until("RUNNING").ticks(200)
+        rig.controller.pressed = True
+        rig.ticks(100)
+        rig.controller.pressed = False
+        rig.ticks(800)
+        trace = rig.emitter.trace
+    assert {State(state).name for state in np.unique(trace["state"])} >= {"OFFLINE", "ENGAGING", "RUNNING", "FAULT"}
+    again = Pipeline(profile, FakeClock(START), trace=len(trace))
+    again.intake.begin(START)
+    packages, at = Rig._drive(), START
+    for tick in trace:
+        while at <= tick["deadline"] - 3_000_030:
+            package = next(packages)
+            at += round(package.duration * 1e9)
+            again.intake.feed(package.package, int(tick["deadline"]) - 3_000_030)
+        rows = np.array([[tick["index"], tick["deadline"], tick["operation"]]])
+        again.emitter.replay_ticks(rows, np.ascontiguousarray(tick["feedback"])[None])
+    for name in ("state", "weight", "cue", "actuators", "feedback"):
+        np.testing.assert_array_equal(again.emitter.trace[name], trace[name])
+    assert motioncue.TICK_DTYPE["feedback"].shape == (12,)

@@ -229,7 +229,7 @@ cdef class Along:
             out.roll_rate, out.pitch_rate, out.yaw_rate = found[node][5], found[node][6], found[node][7]
             if TIMES[node] > known * ROW_S:
                 out.surge = NAN
-        self.now, self.taken = newest.motion, newest.place.taken
+        self.now, self.taken = newest.motion, newest.place.time
         return True
 
 

@@ -263,9 +263,9 @@ cdef class Emitter:
         """
         cdef const Publication* newest = &self._supervisor.input
         if newest.foreseen and not newest.frozen:
-            if shown - newest.place.taken < FORESEEN_NS:
+            if shown - newest.place.time < FORESEEN_NS:
                 cueing_foresee(
-                    self._cued, &newest.motion, newest.ahead, 1e-9 * (shown - newest.place.taken), AHEAD_TIMES, False
+                    self._cued, &newest.motion, newest.ahead, 1e-9 * (shown - newest.place.time), AHEAD_TIMES, False
                 )
         elif self._along.told and shown - self._along.taken < FORESEEN_NS:
             cueing_foresee(

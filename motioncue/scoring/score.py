@@ -218,7 +218,8 @@ def apart(score: Score, motion: str = "fits") -> dict[str, float]:
     error = score.motions[motion].error
     return {
         name: float(
-            np.linalg.norm([error[s] for s in group]) / max(np.linalg.norm([score.still[s] for s in group]), 1e-9)
+            np.linalg.norm([error[s] for s in group])
+            / max(float(np.linalg.norm([score.still[s] for s in group])), 1e-9)
         )
         for name, group in (("forces", senses.SENSES[:3]), ("turning", senses.SENSES[3:]))
     }

@@ -28,7 +28,7 @@ from motioncue.frames.convert cimport (
 from motioncue.frames.plausibility cimport (
     Watch, check_claims, is_overtaken, length, length3, restart_claims, watch_restart, watch_step,
 )
-from motioncue.frames.arrival_clock cimport Stamps, resolution, stamps_restart, stamps_take, timeline_frame
+from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take, timeline_frame
 from motioncue.wire.codec cimport F4, F8, N8, TEXT, decode
 from motioncue.wire.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Cipher, Message, Reply, add_message, find_message, make_reply,
@@ -82,17 +82,6 @@ cdef inline bint begins_again(IntakeState* s, int64_t now) noexcept nogil:
     return now - s.fallen_since > 1e9 * s.watch.slack_s
 
 
-cdef inline bint is_set_back(const IntakeState* s, double arrival) noexcept nogil:
-    """Say whether a clock has been set back: it tells less than three quarters of an interval where one has passed.
-
-    What is derived over that time, and over the one after it, would be wrong by several times.
-    """
-    cdef double interval = s.watch.arrival.min_interval_s       # a mean one would count lost frames, too
-    cdef double coarse = resolution(&s.stamps, s.newest.stamp, interval)
-    cdef double passed = s.newest.stamp - s.previous.stamp
-    return 0.0 < passed < 0.75 * interval - coarse and arrival > 0.9 * interval and not s.stamps.vague
-
-
 cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogil:
     """Set the frame's duration: as reported, from its stamp, or NaN if unknown; return LATE for an old frame.
 
@@ -106,8 +95,6 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
             begin(s, now)
         elif s.watch.quarantined and s.newest.stamp == s.quarantined_stamp:
             return LATE         # a repeated datagram says nothing new about the frame that was set aside
-        elif s.watch.armed and is_set_back(s, arrival):
-            return LATE
         s.stamps_next = s.stamps
         s.newest.frame_duration = 0.0
         if not s.watch.armed:

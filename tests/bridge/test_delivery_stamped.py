@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from delivery_rig import ALL, GAMES, deliver, worst
+from delivery_rig import GAMES, deliver, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_delivery import swinging
@@ -63,24 +63,6 @@ def test_an_old_clock_and_a_rate_that_jumps_are_as_without_stamps(source, bridge
     """The first of the clocks becomes too coarse on the way."""
     taken = jumping(20.0, 500.0, np.full(9, 0.7 + 0.1 * phase), 0.001 * phase)
     check(source, bridge, swinging(phase), taken, np.random.default_rng(phase), 20.0, clock_s, 2.0)
-
-
-@pytest.mark.grid
-@pytest.mark.parametrize("bridge", KINDS)
-@pytest.mark.parametrize("source", CLOCKS)
-@pytest.mark.parametrize("back_s", [0.0005, 0.002, 0.005, 0.012, 0.016, 0.03, 0.3])
-@pytest.mark.parametrize("seed", range(4))
-def test_a_clock_that_is_set_back_in_one_frame_of_ten_is_as_none(source, bridge, back_s, seed):
-    rng, before, name = np.random.default_rng(seed), ALL[source], f"{source} set back"
-    taken = np.arange(0.0, LENGTH_S, 1.0 / before.rate_hz)
-    set_back = back_s * (np.arange(len(taken)) % 10 == rng.integers(10))
-
-    def packets(states, numbers):
-        states["time"] -= set_back
-        return before.packets(states, numbers)
-
-    ALL[name] = before._replace(packets=packets)
-    check(name, bridge, swinging(seed), taken, rng, before.rate_hz, most=2.0)
 
 
 jumps = {

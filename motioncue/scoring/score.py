@@ -5,7 +5,7 @@ Needs Clarabel, SciPy and platformdirs: the extra ``score``.
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -215,12 +215,12 @@ def _quality(scene: Scene, poses: Array, felt: Felt) -> Quality:
 
 def apart(score: Score, motion: str = "fits") -> dict[str, float]:
     """Return what a motion misses, of what is missed at rest: of forces, and of turning."""
-    error = score.motions[motion].error
+
+    def missed(of: Mapping[str, float], group: Sequence[str]) -> float:
+        return float(np.linalg.norm([of[sense] for sense in group]))
+
     return {
-        name: float(
-            np.linalg.norm([error[s] for s in group])
-            / max(float(np.linalg.norm([score.still[s] for s in group])), 1e-9)
-        )
+        name: missed(score.motions[motion].error, group) / max(missed(score.still, group), 1e-9)
         for name, group in (("forces", senses.SENSES[:3]), ("turning", senses.SENSES[3:]))
     }
 

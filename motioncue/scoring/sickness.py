@@ -11,8 +11,7 @@ which goes back to W. Bles, J. E. Bos and others, Brain Research Bulletin 47 (19
 Annual Conference 2007.
 """
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,13 +60,13 @@ def weighting(s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
     Units: `s` [rad/s].
     """
     high, low, transition, first, second = (
-        2.0 * math.pi * hz for hz in (HIGH_PASS_HZ, LOW_PASS_HZ, TRANSITION_HZ, *STEP_HZ)
+        2.0 * np.pi * hz for hz in (HIGH_PASS_HZ, LOW_PASS_HZ, TRANSITION_HZ, *STEP_HZ)
     )
 
     def section(omega: float, q: float) -> npt.NDArray[np.complex128]:
         return np.asarray((s / omega) ** 2 + s / (q * omega) + 1.0)
 
-    band = (s / high) ** 2 / section(high, math.sqrt(0.5)) / section(low, math.sqrt(0.5))
+    band = (s / high) ** 2 / section(high, np.sqrt(0.5)) / section(low, np.sqrt(0.5))
     step = section(first, STEP_Q) / section(second, STEP_Q) * (first / second) ** 2
     return np.asarray(band * step / section(transition, TRANSITION_Q))
 
@@ -78,8 +77,8 @@ def dose(vertical: Array, rate_hz: float) -> float:
     Units: `vertical` [m/s^2].
     """
     size = len(vertical) + round(60.0 * rate_hz)  # until the slowest section has rung out
-    s = 2j * np.pi * np.fft.rfftfreq(size, 1.0 / rate_hz)
-    weighted = np.fft.irfft(np.fft.rfft(vertical, size) * weighting(np.asarray(s)), size)[: len(vertical)]
+    share: Any = weighting(np.asarray(2j * np.pi * np.fft.rfftfreq(size, 1.0 / rate_hz), np.complex128))
+    weighted = np.fft.irfft(np.fft.rfft(vertical, size) * share, size)[: len(vertical)]
     return float(np.sqrt(np.sum(weighted**2) / rate_hz))
 
 

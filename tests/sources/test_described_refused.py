@@ -266,8 +266,7 @@ def test_a_name_that_is_neither_a_system_nor_a_profile_is_refused(tmp_path):
         source("forca")
     with pytest.raises(ConfigError, match="neither a built-in profile nor a file"):
         source(str(tmp_path / "none.toml"))
-    with pytest.raises(ConfigError, match="found 'beamng-dk', allowed are beamng"):
-        source("beamng-dk")  # its source is built in and has a name
+    assert source("beamng-dk") is source("beamng")  # a profile whose source is built in stands for it
 
 
 # ---- packets ---------------------------------------------------------------------------------------------------------

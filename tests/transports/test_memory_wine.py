@@ -79,6 +79,8 @@ def test_of_two_games_in_two_prefixes_none_is_read_until_one_is_left(program):
             time.sleep(0.2)
         eventually(lambda: listener.stats()["frames_received"] > 300)
         assert second.poll() is None
+    second.kill()
+    second.wait()
 
 
 TITLES = {  # the states a second that the documents give

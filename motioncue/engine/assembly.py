@@ -133,6 +133,9 @@ def check(profile: Profile) -> None:
                 controllers.add(checks_in)
         for name, (url, encoding) in streams.items():
             endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
+            if output.packet is not None:
+                actuators = platforms.channels_of(profile.platform) if profile.platform is not None else {}
+                custom.replies_of(output.packet, actuators, stream=endpoint.scheme == "serial")
             if endpoint.scheme == "serial":
                 check_line(output, endpoint, encoding)
             where = endpoint.path or f"{endpoint.host.lower().replace('localhost', '127.0.0.1')} {endpoint.port}"

@@ -102,8 +102,8 @@ class Installation:
             self.platform, urls = _listening(self._profile)
             stack.callback(self.platform.close)
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
-            if output.packet is not None:  # nobody is checked in at a controller that exists
-                packet = msgspec.structs.replace(output.packet, check_in=None)
+            if output.packet is not None:  # no controller is checked in, and this one does not answer
+                packet = msgspec.structs.replace(output.packet, check_in=None, reply=())
                 output = msgspec.structs.replace(output, packet=packet)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))

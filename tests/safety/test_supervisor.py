@@ -20,8 +20,7 @@ from motioncue.safety.supervisor import TABLE, State
 from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 PERIOD = 3_000_030
-HOLD_S, FADE_S = 0.1, 1.0
-FRAME_S = 1 / 60
+HOLD_S, FADE_S, FRAME_S = 0.1, 1.0, 1 / 60
 
 # A simulator whose document states no limits, so that its values may be too large for a finite sum.
 LOOSE = Packet(

@@ -8,6 +8,8 @@ import pytest
 from one_motion import MOTION, turned
 
 from motioncue import sources
+from motioncue.errors import ConfigError
+from motioncue.profile.profile import parse_profile, profile_text
 
 G, TURN = 9.80665, 2.0 * math.pi
 
@@ -51,7 +53,7 @@ def vehicle(page, car, number):
 
 
 def automobilista_2(page, number):
-    """x left, y up, z back, left-handed; pitch up, yaw right, roll right; even while it is whole."""
+    """x left, y up, z back, left-handed; the angles likewise; the number is even while it is whole."""
     struct.pack_into("<i", page, 8, 2)
     struct.pack_into("<2f", page, 6848, 20.0, 6500.0)
     struct.pack_into("<3f", page, 6908, 0.1, -0.3, 0.05)
@@ -87,9 +89,39 @@ def truck_simulator(page, number):
     return 4, b"\1"  # paused
 
 
+def iracing(page, number):
+    """x forward, y left, z up, right-handed, what an accelerometer reads; the list and the newest of four buffers."""
+    values = {
+        "VelocityX": 20.0,
+        "VelocityY": 0.5,
+        "VelocityZ": 0.25,
+        "RollRate": 0.1,
+        "PitchRate": -0.2,
+        "YawRate": 0.4,
+    }
+    felt = np.array([3.0, 8.0, 1.0]) + G * np.array([part[2] for part in turned()])
+    values |= dict(zip(("LongAccel", "LatAccel", "VertAccel"), felt, strict=True))
+    values |= {"YawNorth": -0.3, "Pitch": -0.1, "Roll": 0.05, "Speed": 20.0, "RPM": 6500.0}
+    listed = [("SessionTime", 5, 1), ("IsOnTrack", 1, 1), ("LatAccel_ST", 4, 6), *((name, 4, 1) for name in values)]
+    listed.append(("IsReplayPlaying", 1, 1))
+    struct.pack_into("<10i", page, 0, 2, 1, 60, 0, 0, 0, len(listed), 4096, 3, 2048)
+    newest, at, places = number % 3, 0, {}
+    struct.pack_into("<3i", page, 48 + 16 * newest, number, 524288 + 2048 * newest, number)
+    for place, (name, kind, count) in enumerate(listed):
+        struct.pack_into("<3i4x32s", page, 4096 + 144 * place, kind, at, count, name.encode())
+        places[name] = 524288 + 2048 * newest + at
+        at += {1: 1, 4: 4, 5: 8}[kind] * count
+    struct.pack_into("<d", page, places["SessionTime"], number / 60.0)
+    page[places["IsOnTrack"]] = 1
+    for name, value in values.items():
+        struct.pack_into("<f", page, places[name], value)
+    return places["IsReplayPlaying"], b"\1"
+
+
 TITLES = {
     "assetto-corsa-dk": assetto_corsa,
     "automobilista-2-memory-dk": automobilista_2,
+    "iracing-dk": iracing,
     "le-mans-ultimate-dk": le_mans_ultimate,
     "raceroom-dk": raceroom,
     "rfactor-2-dk": rfactor_2,
@@ -101,6 +133,13 @@ def gathered(page, windows):
     """Return a page's parts, joined: an independent reading of the description."""
     out = b""
     for window in windows:
+        if window.name:
+            buffers = [struct.unpack_from("<2i", page, 48 + 16 * n) for n in range(4)]
+            headers = [struct.unpack_from("<3i4x32s", page, 4096 + 144 * n) for n in range(40)]
+            place = next(at for _, at, _, name in headers if name.rstrip(b"\0") == window.name.encode())
+            place += max(buffers)[1]
+            out += bytes(page[place : place + window.size])
+            continue
         block = page[window.number] if window.number >= 0 else 0
         at = window.offset + block * window.stride
         out += bytes(page[at : at + window.size])
@@ -144,6 +183,22 @@ def test_paused_replayed_or_driven_by_another_it_is_counted_and_not_followed(nam
     intake.feed(data, 1_000_000)
     assert (intake.accepted, intake.others, intake.rejected) == (0, 1, {})
     assert not source.gather.fits(data)  # nor is it taken for the game
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ('{ name = "Roll", offset = 0, size = 4 }', "gather[0]: found offset 0 and name Roll"),
+        ("{ size = 4 }", "gather[0]: found offset None and name None"),
+        ('{ offset = 0, size = 2 }, { name = "Roll", size = 2 }', "gather[1]: found offset None and name Roll"),
+        ('{ name = "Roll", size = 4, index = 0, stride = 4 }', "gather[0].index: found beside a name"),
+    ],
+)
+def test_parts_have_offsets_or_names(part, message):
+    text = profile_text("assetto-corsa-dk").replace("{ offset = 0, size = 580 }", part)
+    with pytest.raises(ConfigError) as error:
+        sources.DescribedSource(parse_profile(text).source.packet)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("name", TITLES)

@@ -44,7 +44,8 @@ def struct(record, name, types):
 def public_header():
     """Return the structs of motioncue.h."""
     numbers = f"enum {{ MOTIONCUE_ACTUATORS = {TABLES['ACTUATORS']}, MOTIONCUE_AHEAD = {len(TABLES['AHEAD_S'])} }};"
-    return "\n\n".join([numbers, *(struct(record, name, {**TYPES, **PUBLIC}) for record, name in PUBLIC.items())])
+    mark = f'#define MOTIONCUE_AHEAD_MARK "{TABLES["AHEAD_MARK"].decode()}"'
+    return "\n\n".join([f"{numbers}\n{mark}", *(struct(record, name, {**TYPES, **PUBLIC}) for record, name in PUBLIC.items())])
 
 
 def places():

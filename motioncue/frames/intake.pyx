@@ -50,7 +50,7 @@ cdef enum:
     MARK_BYTES = 8
 
 cdef uint8_t[MARK_BYTES] mark
-mark[:] = AHEAD_MARK
+memcpy(mark, <const uint8_t*><bytes>AHEAD_MARK, MARK_BYTES)
 
 
 cdef inline int take_axes(IntakeState* s) noexcept nogil:

@@ -43,9 +43,10 @@ def struct(record, name, types):
 
 def public_header():
     """Return the structs of motioncue.h."""
+    structs = [struct(record, name, {**TYPES, **PUBLIC}) for record, name in PUBLIC.items()]
     numbers = f"enum {{ MOTIONCUE_ACTUATORS = {TABLES['ACTUATORS']}, MOTIONCUE_AHEAD = {len(TABLES['AHEAD_S'])} }};"
     mark = f'#define MOTIONCUE_AHEAD_MARK "{TABLES["AHEAD_MARK"].decode()}"'
-    return "\n\n".join([f"{numbers}\n{mark}", *(struct(record, name, {**TYPES, **PUBLIC}) for record, name in PUBLIC.items())])
+    return "\n\n".join([f"{numbers}\n{mark}", *structs])
 
 
 def places():

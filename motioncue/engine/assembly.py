@@ -433,4 +433,6 @@ def intake_of(profile: Profile) -> Intake:
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
     intake: Intake = sources.source(sources.system_of(source)).intake(options_of(profile), source.head_m, derivation)
     intake.watch(profile.watch)
+    if not source.endpoints:
+        intake.take_ahead()
     return intake

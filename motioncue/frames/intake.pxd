@@ -66,6 +66,7 @@ ctypedef struct IntakeState:
     Messages messages
     mc_cipher cipher        # of every package, if used
     uint8_t plain[MC_CIPHER_BYTES]  # the newest package deciphered
+    bint with_ahead         # packages come from a program, which may say what the car will do
     bint needs_axes         # no motion until a package has announced the car's axes
     bint needs_part         # no motion without a recent package that completes it
     int64_t part_time       # arrival of the newest of those [ns]; 0 before the first

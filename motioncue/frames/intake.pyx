@@ -409,7 +409,8 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
         ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
     if s.cipher.used and mc_cipher_apply(&s.cipher, package, size, s.plain):
         plain = s.plain
-    size = without_ahead(s, plain, size)
+    if s.with_ahead:
+        size = without_ahead(s, plain, size)
     reason = find_message(&s.messages, plain, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)
@@ -617,6 +618,10 @@ cdef class Intake:
         """Number of discontinuities of each kind; kinds without any are left out."""
         counts = ((name, mc_load(&self.intake.counters.events[code])) for code, name in enumerate(NAMES))
         return {name: count for name, count in counts if count}
+
+    def take_ahead(self):
+        """Take what packages say of what the car will do; only a program's are asked, never those of a network."""
+        self.intake.with_ahead = True
 
     @property
     def replies_lost(self):

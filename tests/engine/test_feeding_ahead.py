@@ -88,6 +88,15 @@ def test_a_tail_without_the_mark_is_a_packet_of_the_wrong_size():
     assert pipeline.intake.rejected == {"type": 3}
 
 
+def test_a_network_tells_no_future():
+    """A packet that comes to an endpoint and ends as a program's does has the wrong size, whoever sent it."""
+    rows = future(np.arange(len(AHEAD_S) + 1.0))
+    heard = load_profile("program-dk", "source.endpoint=udp://127.0.0.1:4444")
+    _, feeder = fed(heard, [], 50.0)
+    assert not feeder.feed(rows[:1].tobytes() + AHEAD_MARK + rows[1:].tobytes())
+    assert feeder.feed(rows[:1].tobytes())
+
+
 @pytest.mark.rt
 def test_a_recording_of_it_gives_the_same_bits(tmp_path):
     with Sink() as sink, motioncue.Engine(sent_to(sink, *RIDE), record=tmp_path / "fed.mcap") as engine:

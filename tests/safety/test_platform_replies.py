@@ -14,10 +14,9 @@ from motioncue.engine.assembly import check, streams_of
 from motioncue.engine.pipeline import Pipeline
 from motioncue.output.packet import replies_of
 from motioncue.platforms.build import channels_of
-from motioncue.platforms.settings import ActuatorBounds
 from motioncue.profile.profile import parse_profile
 from motioncue.safety.supervisor import Platform, State
-from motioncue.virtual.platform_twin import Controller, Firmware
+from motioncue.virtual.controller import Controller, Firmware
 from motioncue.virtual.simulators import drive_packages
 
 START = 1_000_000_000
@@ -141,12 +140,12 @@ def sound_motion(rig, noise_m=0.0):
     A drive of first order that begins `gap` beside its command moves by gap dt / lag in a tick: the noise of a reply,
     and what a platform that goes down by itself has moved since the reply.
     """
-    bounds = ActuatorBounds.columns(rig.controller._platform.built.bounds)
+    bounds = rig.controller.bounds
     dt = 0.00300003
     places, follows = np.array(rig.places), np.array(rig.following)
     moves = np.diff(places, axis=0)
     both = follows[1:] & follows[:-1]
-    gap = noise_m + 3 * dt * rig.controller._firmware.sag
+    gap = noise_m + 3 * dt * rig.controller.firmware.sag
     jerk = gap * dt / 0.03
     assert (np.abs(moves[both]) <= bounds.speed * dt + jerk + 1e-9).all()
     three = both[1:] & both[:-1]
@@ -243,8 +242,8 @@ def test_pressed_and_released_at_any_tick(data):
         rig.emitter.engage()
         rig.ticks(1200)
         assert rig.emitter.state in ("ENGAGING", "RUNNING")
-        bounds = rig.controller._platform.built.bounds
-        sound_motion(rig, noise * (bounds[0].high - bounds[0].low))
+        bounds = rig.controller.bounds
+        sound_motion(rig, noise * (bounds.high[0] - bounds.low[0]))
 
 
 def test_replies_are_repeated_bit_for_bit():

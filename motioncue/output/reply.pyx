@@ -241,6 +241,10 @@ cdef int hear_datagram(Heard* h, const uint8_t* data, int size, int64_t now) noe
             mc_count(&h.received if take(h, &h.readings[i], numbers, now) else &h.refused, 1)
             return True
     for i in range(size):
+        if not (32 <= data[i] < 127 or 9 <= data[i] <= 13):
+            mc_count(&h.skipped, size)      # another message of a network that several share: nothing to read
+            return False
+    for i in range(size):
         skip(h, data[i])
     return False
 

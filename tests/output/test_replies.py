@@ -148,7 +148,7 @@ def x25(data):
 
 
 def rexroth(status, error=0, *, cut=True, effect=0.0, number=52503, extra=96):
-    """Return REXROTH_MOTION_PLATFORM as MAVLink 2 sends it: zeros at the payload's end are left out, but for one byte."""
+    """Return REXROTH_MOTION_PLATFORM as MAVLink 2 sends it: all but one zero at the payload's end are left out."""
     payload = struct.pack("<3I18fB", 123_456, 7, status, *[0.01 * n for n in range(1, 13)], *[effect] * 6, error)
     payload = (payload.rstrip(b"\0") or b"\0") if cut else payload
     body = bytes((len(payload), 0, 0, 42, 1, 30)) + number.to_bytes(3, "little") + payload

@@ -319,7 +319,8 @@ def _claimed(value: ReplyValue, actuators: Mapping[str, Actuated], key: str, uni
     scale = 1.0 / (unit * value.scale * term.factor)
     bias = -(value.bias / (unit * value.scale) + constant) / term.factor
     room = BEYOND * (actuator.high - actuator.low)
-    return Claimed("", known[value.channel], scale=scale, bias=bias, low=actuator.low - room, high=actuator.high + room)
+    place = NUMBERED.index(actuator.channel)
+    return Claimed("", place, scale=scale, bias=bias, low=actuator.low - room, high=actuator.high + room)
 
 
 def checked_text(table: Layout, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
@@ -404,10 +405,11 @@ def _measured(
             lacks = "" if actuators else ", and the profile has no [platform]"
             raise ConfigError(f"{measure_key}: found {value.measure!r}, which is for actuators of a platform{lacks}")
         return Term(name, 1.0), 0.0
+    sign, shift = actuator.sign, actuator.shift
     if value.measure == "share":
         span = actuator.high - actuator.low
-        return Term(actuator.channel, 1.0 / span), -actuator.low / span
-    return Term(actuator.channel, 1.0), -actuator.neutral if value.measure == "stroke" else 0.0
+        return Term(actuator.channel, sign / span), (shift - actuator.low) / span
+    return Term(actuator.channel, sign), shift - (actuator.neutral if value.measure == "stroke" else 0.0)
 
 
 def _ranged(number: Number, value: Value, key: str, low: float, high: float) -> Number:

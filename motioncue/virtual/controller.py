@@ -29,6 +29,7 @@ from motioncue.virtual.platform_twin import (
     actuators_not_sent,
     drive_of,
     grid_hz,
+    place_of,
 )
 from motioncue.wire.checksum import Seal
 from motioncue.wire.description import Actuated, PacketTable, ReplyTable, ReplyValue, Value
@@ -104,7 +105,9 @@ class Controller:
         self._servos = Servos(bounds, self._dt, *drive) if servos is None else servos
         self._bounds = ActuatorBounds.columns(bounds)
         self._firmware, self._random = firmware, np.random.default_rng(seed)
-        self._rest = np.array([each.neutral for each in self._actuators.values()])
+        self._rest = np.zeros(len(bounds))
+        for axis, each in enumerate(self._actuators.values(), 1):
+            self._rest[place_of(each, axis)] = each.neutral
         self.places: Array = self._rest.copy()
         """Where the drives are [m or rad]; they begin anywhere."""
         self._moves = np.zeros(len(self.places))
@@ -231,13 +234,14 @@ class Controller:
         if value.channel == "temperature":
             return 40.0 * value.scale + value.bias
         names = list(self._actuators)
-        numbered = {each.channel: name for name, each in self._actuators.items()}
-        name = numbered.get(value.channel, value.channel)
+        name = {f"actuator_{axis}": name for axis, name in enumerate(names, 1)}.get(value.channel, value.channel)
         if name not in names:
             return 0.0
-        actuator, place = self._actuators[name], names.index(name)
+        actuator = self._actuators[name]
         span = actuator.high - actuator.low
-        position = self.places[place] + self._firmware.noise * span * self._random.uniform(-1.0, 1.0)
+        position = self.places[place_of(actuator, names.index(name) + 1)]
+        position += self._firmware.noise * span * self._random.uniform(-1.0, 1.0)
+        position = actuator.sign * position + actuator.shift  # as the controller's own axis has it
         measure = {
             "position": position,
             "stroke": position - actuator.neutral,

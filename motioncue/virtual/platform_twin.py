@@ -44,8 +44,8 @@ class Drive(NamedTuple):
 def drive_of(platform: Platform) -> Drive:
     """Return the drive that a platform's table describes: with its lag, if it states one."""
     if platform.lag_s is None:
-        return Drive()
-    return Drive(lag_s=platform.lag_s, damping=platform.lag_damping, dead_time_s=0.0)
+        return Drive() if platform.dead_time_s is None else Drive(dead_time_s=platform.dead_time_s)
+    return Drive(lag_s=platform.lag_s, damping=platform.lag_damping, dead_time_s=platform.dead_time_s or 0.0)
 
 
 class Felt(NamedTuple):
@@ -240,18 +240,19 @@ class Decoder:
 
     def __init__(self, table: PacketTable, actuators: Mapping[str, Actuated]) -> None:
         self.described = Described(table)
-        self._terms = []
+        self._terms: dict[int, tuple[str, float, float]] = {}
         missing = actuators_not_sent(table, actuators)
         if missing:
             raise ConfigError(f"output.packet: found no {', '.join(missing)}: a virtual platform needs every actuator")
-        for name, each in actuators.items():
-            found = _carrier(self.described, name, each)
+        for axis, (name, each) in enumerate(actuators.items(), 1):
+            found = _carrier(self.described, name, axis)
             assert found is not None
             field, value = found
             size = each.high - each.low if value.measure == "share" else 1.0
-            zero = {"share": each.low, "stroke": each.neutral, "position": 0.0}[value.measure]
+            zero = {"share": each.low, "stroke": each.neutral, "position": 0.0}[value.measure] - each.shift
             scale = size / (value.scale * table.scale)
-            self._terms.append((field, scale, zero - scale * value.bias))
+            place = place_of(each, axis)
+            self._terms[place] = field, each.sign * scale, each.sign * (zero - scale * value.bias)
 
     def positions(self, packet: bytes) -> Array:
         """Return the positions in a packet, shape (1, actuators); raise PacketError if it is another."""
@@ -259,19 +260,26 @@ class Decoder:
         if layout.name != "motion":
             raise PacketError(f"custom: found {layout.name}, which has no positions")
         fields = layout.decode(packet)
-        return np.array([[fields[field] * scale + zero for field, scale, zero in self._terms]], np.float64)
+        terms = [self._terms[place] for place in sorted(self._terms)]
+        return np.array([[fields[field] * scale + zero for field, scale, zero in terms]], np.float64)
+
+
+def place_of(actuator: Actuated, axis: int) -> int:
+    """Return the place among the drives of what hangs at a controller's axis, from 0; channels of a pose stay in order."""
+    number = actuator.channel.removeprefix("actuator_")
+    return int(number) - 1 if number.isdigit() else axis - 1
 
 
 def actuators_not_sent(table: PacketTable, actuators: Mapping[str, Actuated]) -> list[str]:
     """Return the actuators of a platform that no field of a packet holds by itself."""
     described = Described(table)
-    return [name for name, each in actuators.items() if _carrier(described, name, each) is None]
+    return [name for axis, name in enumerate(actuators, 1) if _carrier(described, name, axis) is None]
 
 
-def _carrier(described: Described, name: str, actuator: Actuated) -> tuple[str, Value] | None:
-    """Return the field that holds an actuator, and how; None if there is none."""
+def _carrier(described: Described, name: str, axis: int) -> tuple[str, Value] | None:
+    """Return the field that holds a controller's axis, and how; None if there is none."""
     for field, value in described.values.items():
-        if value.channel in (name, actuator.channel) and value.wrap is None and value.scale:
+        if value.channel in (name, f"actuator_{axis}") and value.wrap is None and value.scale:
             return field, value
     return None
 

@@ -304,6 +304,9 @@ class Actuated(NamedTuple):
     """Position at neutral [m or rad]."""
     low: float
     high: float
+    sign: float = 1.0
+    """The controller is sent `sign` times the position plus `shift`: how the actuator hangs at it."""
+    shift: float = 0.0
 
 
 _FOLDER = resources.files("motioncue") / "output" / "controllers"

@@ -52,6 +52,8 @@ class Answer(msgspec.Struct):
     state: str
     refused: str = ""
     """Why no setting was changed."""
+    platform: list[str] = []
+    """What the platform says about itself, if its replies are read."""
     doubts: list[str] = []
     """What would have to be confirmed first; then no setting was changed."""
 
@@ -125,7 +127,7 @@ class Hearing:
 
     def _told(self, message: bytes) -> Answer:
         """Do what a message asks for, operations first; return the answer."""
-        from motioncue.view.model import path_of
+        from motioncue.view.model import path_of, replied
 
         profile, refused, doubtful = self._engine.profile, "", list[str]()
         try:
@@ -140,7 +142,9 @@ class Hearing:
             refused = f"no request: {error}"
         except MotioncueError as error:
             refused = str(error)
-        return Answer(profile.name, path_of(profile), self._engine.stats()["state"].lower(), refused, doubtful)
+        stats = self._engine.stats()
+        says = replied(stats, int(self._engine.newest()["operation"][0]))
+        return Answer(profile.name, path_of(profile), stats["state"].lower(), refused, says, doubtful)
 
     def _changed(self, request: Request) -> list[str]:
         """Change settings, or return what of it is doubtful."""
@@ -242,6 +246,7 @@ def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool
 def _print(answers: list[dict[str, Any]], words: tuple[str, ...]) -> None:
     for each in answers:
         said = "" if each["refused"] or each["doubts"] else "".join(f"; told: {word}" for word in words)
-        click.echo(f"{each['process']}  {each['path']}  {each['state']}{said}")
+        platform = f"; platform: {', '.join(each['platform'])}" if each["platform"] else ""
+        click.echo(f"{each['process']}  {each['path']}  {each['state']}{platform}{said}")
     if not answers:
         click.echo("nothing runs")

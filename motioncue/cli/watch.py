@@ -15,7 +15,7 @@ from motioncue.engine.engine import Engine
 from motioncue.engine.leaving import leaving_of
 from motioncue.platforms.build import Built
 from motioncue.profile.explain import bounds_off
-from motioncue.view.model import PlatformInForce, felt_of, positions_of, used_of, values_of
+from motioncue.view.model import PlatformInForce, felt_of, positions_of, replied, used_of, values_of
 
 SHOWN = 20  # most transitions in a view
 
@@ -36,12 +36,20 @@ LOST = {"send_errors": "not sent", "unheard": "nobody there"}
 TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 
-def travel_of(tick: npt.NDArray[np.void], built: Built | None) -> list[tuple[str, str]]:
-    """Return how far each actuator is from neutral, as a share of its travel; without a platform, displacements."""
+def travel_of(tick: npt.NDArray[np.void], built: Built | None, *, heard: bool = False) -> list[tuple[str, str]]:
+    """Return how far each actuator is from neutral, as a share of its travel; without a platform, displacements.
+
+    With `heard`, the platform says where they are: that follows what is sent.
+    """
     if built is None:
         names = ("surge", "sway", "heave")
         return [(name, f"{tick['cue'][f'{name}_displacement'][0]:+.3f} m") for name in names]
-    return [(name, f"{100.0 * share:+4.0f} %") for name, share in used_of(positions_of(tick, built), built).items()]
+    asked = used_of(positions_of(tick, built), built)
+    found = used_of(tick["feedback"][0, : len(asked)], built) if heard else {}
+    return [
+        (name, f"{100.0 * share:+4.0f} %" + (f" at {100.0 * found[name]:+4.0f} %" if found else ""))
+        for name, share in asked.items()
+    ]
 
 
 class EngineView:
@@ -91,10 +99,13 @@ class EngineView:
                 *((text, str(stats[name])) for name, text in LOST.items() if stats[name]),
             ],
         ]
+        if says := replied(stats, int(tick["operation"][0])):
+            facts.append([("platform", ", ".join(says))])
         poses = self._engine.profile.cueing.poses
         motion = values_of(tick["motion"]) if tick["motion"]["time"][0] else {}
         felt = felt_of(tick["motion"]) if motion and poses else {}
         state = stats["state"].lower()
+        placed = any(output.get("replies", {}).get("positions") for output in stats["outputs"])
         return View(
             title=self._title,
             state=state,
@@ -105,7 +116,7 @@ class EngineView:
             scales=self._history.scales,
             caught={**stats["events"], **stats["rejected"]},
             limited={name: share for name, share in stats["limited"].items() if share > 0.0},
-            travel=travel_of(tick, self._platform(self._engine.profile)) if poses else (),
+            travel=travel_of(tick, self._platform(self._engine.profile), heard=placed) if poses else (),
             transitions=[
                 Transition(move["t"], move["reason"], move["to"].lower()) for move in stats["transitions"][-SHOWN:]
             ],

@@ -221,11 +221,11 @@ cdef class Emitter:
             t.operation += ENGAGED_NOW
         if s.unsent:
             t.operation += OUTPUT_LOST_NOW
+            if s.reset and s.state == FAULT and self.parked() and s.still:
+                take_back(&self._sinks, self._deadline, self._driven)   # one that answers is ready only once it is asked
         supervise(s, self._deadline, &step)
         if step.moved:
             self.report(&step)
-            if step.before == FAULT:
-                take_back(&self._sinks, self._deadline)
         age = self._bridge.age
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline

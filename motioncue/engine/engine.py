@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import socket
 import threading
@@ -101,6 +102,7 @@ class Engine:
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
         self._replies: dict[str, Replies] = {}  # of controllers that answer, by their URL
+        self._texts: dict[str, str] = {}  # the newest that was no reply but can be read, by its URL
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
@@ -378,6 +380,7 @@ class Engine:
         self._outputs.look(self._pipeline.emitter.outputs())
         for url, replies in self._replies.items():
             if said := replies.text():
+                self._texts[url] = said
                 self._journal.say((url, "text"), logging.INFO, f"{url}: says {said!r}, which is no reply as described")
         for url, checked_in in self._checked_in.items():
             if checked_in.lost():
@@ -544,8 +547,18 @@ class Engine:
         return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def _said(self, endpoint: str) -> dict[str, Any]:
-        """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there."""
-        return {"replies": self._replies[endpoint].said()} if endpoint in self._replies else {}
+        """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there.
+
+        Its counters, what it says, the ``positions`` of its actuators [m or rad], and the newest ``text`` that was no
+        reply.
+        """
+        replies = self._replies.get(endpoint)
+        if replies is None:
+            return {}
+        names = () if self.profile.platform is None else channels_of(self.profile.platform)
+        places = {name: at for name, at in zip(names, replies.positions, strict=False) if math.isfinite(at)}
+        text = {"text": self._texts[endpoint]} if endpoint in self._texts else {}
+        return {"replies": {**replies.said(), **({"positions": places} if places else {}), **text}}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent.

@@ -41,7 +41,10 @@ LIVE = (
     "output.limits",
     *(
         f"platform.{key}"
-        for key in ("preset", "description", "source", "gives_way", "park", "rise_s", "lag_s", "lag_damping")
+        for key in (
+            *("preset", "description", "source", "gives_way", "park", "rise_s"),
+            *("lag_s", "lag_damping", "dead_time_s"),
+        )
     ),
     *(f"platform.{key}" for key in ("leg", "crank", "post", "axes.travel", "axes.turn")),
     "description",

@@ -240,6 +240,34 @@ ATTITUDE = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
 
 FELT = ("surge", "sway", "heave")
 
+TROUBLES = {
+    Claim.STOPPED: "EMERGENCY STOP",
+    Claim.FAULTY: "FAULT",
+    Claim.SILENT: "no reply any more",
+    Claim.UNREADY: "not ready",
+    Claim.UNENGAGED: "not engaged",
+}
+"""What a platform says that keeps it from following, gravest first."""
+
+
+def replied(stats: Mapping[str, Any], operation: int) -> list[str]:
+    """Return what the platform says about itself, in words, from a run's statistics and a tick's `operation`.
+
+    Empty if no reply of it is described.
+    """
+    heard = [output["replies"] for output in stats["outputs"] if "replies" in output]
+    if not heard:
+        return []
+    words = [word for flag, word in TROUBLES.items() if operation & flag]
+    if not sum(each["received"] for each in heard):
+        words = ["no reply yet"]
+    for each in heard:
+        words += ["moving"] if each.get("moving") else []
+        words += [f"{each['temperature']:.0f} °C"] if "temperature" in each else []
+        words += [f"says {each['text']!r}"] if "text" in each else []
+    return words if operation & sum(TROUBLES) else ["ready", *words]
+
+
 WANTED = 8
 """Below it, a tick's `operation` is what the operator wants; above are flags."""
 

@@ -10,7 +10,19 @@ import msgspec
 
 from motioncue.errors import ConfigError
 from motioncue.view.editor import Editor
-from motioncue.view.model import CHANNELS, SAYS, STATES, Frames, Verdict, Watched, grade, path_of, scene_of, verdict
+from motioncue.view.model import (
+    CHANNELS,
+    SAYS,
+    STATES,
+    Frames,
+    Verdict,
+    Watched,
+    grade,
+    path_of,
+    replied,
+    scene_of,
+    verdict,
+)
 
 Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=100)]
 
@@ -208,6 +220,7 @@ def statistics(engine: Watched) -> str:
         "transitions": stats["transitions"][-SHOWN:],
         "verdict": found._asdict(),
         "grade": grade(stats, rate_hz),
+        "platform": replied(stats, int(engine.newest()["operation"][0])),
     }
     return to_json("stats", said)
 

@@ -43,6 +43,7 @@ from motioncue.recording.packages import Timed, feed
 from motioncue.recording.recorder import Batch
 from motioncue.recording.recording import Drive
 from motioncue.transports.endpoint import UNIX_PATH_MAX
+from motioncue.virtual.controller import ControllerListener
 from motioncue.virtual.platform_twin import PlatformListener, actuators_not_sent
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
@@ -102,8 +103,9 @@ class Installation:
             self.platform, urls = _listening(self._profile)
             stack.callback(self.platform.close)
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
-            if output.packet is not None:  # no controller is checked in, and this one does not answer
-                packet = msgspec.structs.replace(output.packet, check_in=None, reply=())
+            if output.packet is not None:  # no controller is checked in; one without actuators here does not answer
+                reply = output.packet.reply if isinstance(self.platform, ControllerListener) else ()
+                packet = msgspec.structs.replace(output.packet, check_in=None, reply=reply)
                 output = msgspec.structs.replace(output, packet=packet)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
@@ -276,7 +278,7 @@ def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:
     if output.packet is None:
         return DatagramListener(sources.system(output.system), urls)
     if profile.platform is not None and not _unmoved(profile):
-        return PlatformListener(profile, urls)
+        return (ControllerListener if output.packet.reply else PlatformListener)(profile, urls)
     return DatagramListener(Described(output.packet), urls)
 
 

@@ -220,6 +220,15 @@ class ReplyField(ReplyValue, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     """If it differs from the packet's."""
 
 
+class Length(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Where a reply says how long its payload is, because zeros at the payload's end are left out, as in MAVLink 2."""
+
+    offset: Offset
+    """Offset of the byte that holds the payload's length [bytes]."""
+    first: Offset
+    """Offset of the payload's first byte [bytes]; behind its last one stands the checksum."""
+
+
 class ReplyTable(Layout, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A binary packet or a text that the controller sends; several tables if it sends several."""
 
@@ -228,6 +237,8 @@ class ReplyTable(Layout, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A text, such as "S{ready} T{temperature}\\r\\n": in braces what a number says, or the name of one of `values`."""
     values: dict[str, ReplyValue] = {}
     """Numbers of a text by the name in its braces."""
+    length: Length | None = None
+    """If it may be shorter; `size` and all offsets are those of the whole reply."""
     lost_s: Annotated[float, msgspec.Meta(ge=0.02, le=60)] | None = None
     """Time without it that is a fault, once it has come [s]; never if not given."""
 
@@ -293,6 +304,9 @@ class Actuated(NamedTuple):
     """Position at neutral [m or rad]."""
     low: float
     high: float
+    sign: float = 1.0
+    """The controller is sent `sign` times the position plus `shift`: how the actuator hangs at it."""
+    shift: float = 0.0
 
 
 _FOLDER = resources.files("motioncue") / "output" / "controllers"

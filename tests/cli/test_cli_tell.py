@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers import eventually
@@ -14,8 +15,10 @@ from programs import Program
 from motioncue.cli import cli
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.tell import LARGEST, Hearing, folder
+from motioncue.core.channels import TICK_DTYPE
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.pipeline import changed
+from motioncue.safety.supervisor import Platform
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such sockets in Python")
 
@@ -30,7 +33,13 @@ class Running:
         self.requested = self.profile = changed(self.profile, change)
 
     def stats(self):
-        return {"state": "RUNNING"}
+        said = {"received": 7, "refused": 0, "skipped": 0, "emergency_stop": True, "temperature": 41.5, "text": "AL 14"}
+        return {"state": "RUNNING", "outputs": [{"endpoint": "serial://COM3", "replies": said}, {"endpoint": "a"}]}
+
+    def newest(self):
+        tick = np.zeros(1, TICK_DTYPE)
+        tick["operation"] = Platform.STOPPED | Platform.STANDS
+        return tick
 
 
 @pytest.fixture
@@ -61,6 +70,7 @@ def gain(engine):
 def test_operations_go_the_way_of_keys_and_signals(run):
     engine, interrupts = run
     assert "ccd-dk-classical" in tell().stdout
+    assert tell().stdout.rstrip().endswith("running; platform: EMERGENCY STOP, 42 °C, says 'AL 14'")
     for words in (["park"], ["hold", "engage"], ["keep"]):
         assert tell(*words).exit_code == 0
         assert interrupts.asked() == words

@@ -281,6 +281,7 @@ function stats(message) {
     ["frames in", hello.plays ? message.frames_received : `${rate.toFixed(1)} /s`], ["packets out", `${message.rate_hz.toFixed(2)} /s`],
     ["packets leave", message.grade], ["late, median", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
     ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
+    ...(message.platform.length ? [["platform says", message.platform.join(", ")]] : []),
   ];
   $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
   const words = message.verdict.words.replaceAll("`", ""), [short, ...more] = words.split(/(?=: )/);

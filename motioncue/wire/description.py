@@ -1,5 +1,6 @@
 """Packets as described in a profile: a platform's in ``[output.packet]``, a simulator's in ``[source.packet]``."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -60,8 +61,8 @@ class Value(Measured, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A number computed from a channel or a weighted sum of some: times `scale` plus `bias`, in range."""
 
     channel: str | None = None
-    """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in world axes; or an actuator
-    of the platform, such as leg_1, also as actuator_1."""
+    """A channel of the cue, in SI units; or car_surge and so on, what the car itself does; or up_east, up_north, up_up,
+    the body's up axis in world axes; or an actuator of the platform, such as leg_1, also as actuator_1."""
     sum: Annotated[dict[str, Factor], msgspec.Meta(min_length=1, max_length=16)] | None = None
     """Weights of several channels, in place of `channel`."""
     absent: Factor = 0.0
@@ -277,6 +278,16 @@ class PacketTable(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only
     check_in: CheckIn | None = None
     reply: Annotated[tuple[ReplyTable, ...], msgspec.Meta(max_length=4)] = ()
     """What the controller answers to where the packets come from; without it nothing is read."""
+
+    @property
+    def channels(self) -> frozenset[str]:
+        """The names of what the numbers of all its packets are computed from."""
+        found: set[str] = set()
+        for each in (self, *self.others):
+            for value in (*each.fields, *each.values.values()):
+                found |= {value.channel} if value.channel is not None else set(value.sum or ())
+            found |= set(re.findall(r"{(\w+)", each.text or "")) - set(each.values)
+        return frozenset(found)
 
     @property
     def uses_ranges(self) -> bool:

@@ -178,7 +178,7 @@ def test_c_controller_says_what_is_wrong_with_a_profile(program, tmp_path):
 @posix
 def test_another_version_of_the_header_is_refused(tmp_path):
     header = (Path(motioncue.get_include()) / "motioncue" / "motioncue.h").read_text(encoding="utf-8")
-    newer = header.replace("define MOTIONCUE_ABI 1u", "define MOTIONCUE_ABI 2u")
+    newer = header.replace("define MOTIONCUE_ABI 2u", "define MOTIONCUE_ABI 3u")
     assert newer != header
     (tmp_path / "motioncue").mkdir()
     (tmp_path / "motioncue" / "motioncue.h").write_text(newer, encoding="utf-8")

@@ -476,6 +476,35 @@ class SharedMemory(Table, frozen=True, kw_only=True):
     """Time without a new state after which it is looked whether the simulator still runs [s]."""
 
 
+CarType = Literal["i1", "u1", "i2", "u2", "i4", "u4", "i8", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8"]
+
+
+class CarField(Table, frozen=True, kw_only=True):
+    """Where the simulator's packets say which car it is, or which game."""
+
+    offset: SourceOffset
+    """Offset from the packet's first byte [bytes]."""
+    type: CarType
+    """Integer with its size [bytes], or S and the number of characters of a text that are compared."""
+    size: Size | None = None
+    """Size of the packets that say it, if there are others [bytes]."""
+    byte_order: ByteOrder = "little"
+    """Byte order of an integer."""
+
+    @property
+    def bytes(self) -> int:
+        """Number of bytes that are read."""
+        return int(self.type[1:])
+
+    def value(self, data: bytes) -> int | str:
+        """Return what bytes say."""
+        data = data[: self.bytes]
+        if self.type[0] == "S":
+            return data.partition(b"\0")[0].decode("latin-1")
+        order: Any = self.byte_order
+        return int.from_bytes(data, order, signed=self.type[0] == "i")
+
+
 class SourcePacket(Table, frozen=True, kw_only=True):
     """A packet that carries the vehicle's state, and how it is read."""
 

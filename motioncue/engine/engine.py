@@ -18,7 +18,7 @@ from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver
 from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, streams_of
 from motioncue.engine.embed import Feeder
 from motioncue.engine.emitter import Ending
-from motioncue.engine.journal import CALM, MESSAGES, Journal, Outputs
+from motioncue.engine.journal import CALM, Journal, Outputs, event_line
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Change, Pipeline
 from motioncue.engine.reception import Reception
@@ -354,8 +354,8 @@ class Engine:
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.intake.events():
-            level, text = MESSAGES[reason]
-            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+            level, text = event_line(reason, detail)
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text}")
         before, self._lost = self._lost, self._pipeline.intake.events_lost
         if self._lost > before:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")

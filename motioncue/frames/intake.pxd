@@ -162,6 +162,7 @@ cdef inline void begin(IntakeState* s, int64_t now) noexcept nogil:
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil
+cdef int intake_kind(IntakeState* s, const uint8_t* package, int size) noexcept nogil
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil
 
 
@@ -170,6 +171,7 @@ cdef class Intake:
     cdef readonly int reply_port
     cdef readonly object heartbeat
     cdef readonly object gather
+    cdef object _contest    # returns in words who was refused because another one drives
     cdef object _tables     # owns the rows that the messages point to
     cdef Event _event
     cdef object _ring       # owns the memory behind `ring`

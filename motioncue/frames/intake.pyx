@@ -16,7 +16,7 @@ from motioncue.core.blend cimport smooth
 from motioncue.core.threads cimport (
     ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, BIG_ENDIAN, FRAMING, INCOMPLETE, LATE, NOT_FINITE,
     RATE_CONTRADICTED, REASONS, RECONNECT, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME,
-    RECORD_PACKAGE, RECORD_RETUNED, REPLY_LOST, SESSION_ENDED, SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read,
+    RECORD_PACKAGE, RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read,
     mc_count, mc_load, mc_store, ring_write,
 )
 from motioncue.core.records cimport (
@@ -409,6 +409,15 @@ cdef void note_car(IntakeState* s, const uint8_t* package, int size) noexcept no
         mc_count(&s.cars, 1)
 
 
+cdef int intake_kind(IntakeState* s, const uint8_t* package, int size) noexcept nogil:
+    """Return what a package is: 0 for motion in any form, another number for each other message, -1 if unknown."""
+    cdef int near
+    if s.cipher.used and mc_cipher_apply(&s.cipher, package, size, s.plain):
+        package = s.plain
+    find_message(&s.messages, package, size, &near)
+    return 0 if near >= 0 and s.messages.rows[near].role == ROLE_MOTION else near + 1 if near >= 0 else -1
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the reply, whose size is 0 if the package wants none."""
     cdef const uint8_t* plain = package
@@ -549,6 +558,10 @@ cdef class Intake:
         self._ring = ring
         self.intake.ring = &ring.ring
 
+    def name_contest(self, contest):
+        """Set a function that says in words who was refused because another one drives."""
+        self._contest = contest
+
     def frame(self):
         """Return the frame of the newest accepted package, plausible or not: MOTION_DTYPE, shape (1,).
 
@@ -615,13 +628,16 @@ cdef class Intake:
     def events(self):
         """Remove and return the events since the last call: a list of (time [ns], reason, detail).
 
-        The detail is a number, or for a measured value a text with the quantity, its value and its limit.
+        The detail is a number, or a text: for a measured value the quantity, its value and its limit; for a simulator
+        that was refused because another one drives, both addresses.
         """
         out = []
         while event_read(&self.intake.events, &self._event):
             detail = self._event.detail
             if self._event.limit:
                 detail = f"{NAMES[detail]}, {self._event.value:.4g} where {self._event.limit:.4g} is allowed"
+            elif self._event.code == SECOND_SIMULATOR and self._contest is not None:
+                detail = self._contest()
             out.append((self._event.time, NAMES[self._event.code], detail))
         return out
 

@@ -399,6 +399,12 @@ class Engine:
         """The profile requested last, whose settings are in force a few ticks later, or when a fade has ended."""
         return self._pipeline.requested
 
+    @property
+    def car(self) -> int | str | None:
+        """Which car the simulator says it is, where ``source.car`` reads it; None before it has said."""
+        field, found = self.profile.source.car, self._pipeline.intake.car
+        return None if field is None or found is None else field.value(found)
+
     def retune(self, change: Change) -> None:
         """Change settings while the engine runs; the cue moves to them without a step.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import click
 import msgspec
@@ -30,6 +30,7 @@ LARGEST = 8192  # bytes of a request or an answer
 PATIENCE_S = 1.0  # for the whole of a request
 ANSWER_S = 30.0  # for an answer, because settings are designed before
 PAUSE_S = 0.02  # between two requests
+PROFILE = "profile="  # begins a change to another profile
 LOOK_S = 0.2  # from one look whether the run has ended to the next
 
 PORTS = sys.platform == "win32"
@@ -54,6 +55,19 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
     """Whether a change that could be a slip of the hand is meant."""
 
 
+class Profiles(Protocol):
+    """The profiles among which a run can be switched."""
+
+    used: str
+    """Name of the one in use."""
+
+    def switch(self, name: str) -> None:
+        """Use another one, with the usual fade; ConfigError if there is none of the name."""
+
+    def next(self) -> None:
+        """Use the one behind it."""
+
+
 class Answer(msgspec.Struct):
     """What a run answers."""
 
@@ -62,6 +76,8 @@ class Answer(msgspec.Struct):
     state: str
     refused: str = ""
     """Why no setting was changed."""
+    platform: list[str] = []
+    """What the platform says about itself, if its replies are read."""
     doubts: list[str] = []
     """What would have to be confirmed first; then no setting was changed."""
 
@@ -99,8 +115,8 @@ class Hearing:
     nothing here can delay a packet, a key or the end.
     """
 
-    def __init__(self, engine: Engine, interrupts: Interrupts) -> None:
-        self._engine, self._interrupts = engine, interrupts
+    def __init__(self, engine: Engine, interrupts: Interrupts, profiles: Profiles | None = None) -> None:
+        self._engine, self._interrupts, self._profiles = engine, interrupts, profiles
         self._over = threading.Event()
         self._file = ExitStack()  # by which it is found
         self._word = b""
@@ -166,7 +182,7 @@ class Hearing:
 
     def _told(self, message: bytes) -> Answer:
         """Do what a message asks for, operations first; return the answer."""
-        from motioncue.view.model import path_of
+        from motioncue.view.model import path_of, replied
 
         profile, refused, doubtful = self._engine.profile, "", list[str]()
         try:
@@ -181,17 +197,27 @@ class Hearing:
             refused = f"no request: {error}"
         except MotioncueError as error:
             refused = str(error)
-        return Answer(profile.name, path_of(profile), self._engine.stats()["state"].lower(), refused, doubtful)
+        stats = self._engine.stats()
+        says = replied(stats, int(self._engine.newest()["operation"][0]))
+        return Answer(profile.name, path_of(profile), stats["state"].lower(), refused, says, doubtful)
 
     def _changed(self, request: Request) -> list[str]:
         """Change settings, or return what of it is doubtful."""
+        from motioncue.engine.assembly import load_profile
         from motioncue.engine.pipeline import changed
         from motioncue.view.editor import doubts
 
         before = self._engine.requested
-        found = [] if request.sure else doubts(before, changed(before, request.changes))
+        names = [change.removeprefix(PROFILE) for change in request.changes if change.startswith(PROFILE)]
+        if names and len(request.changes) > 1:
+            raise ConfigError(f"tell: found {PROFILE}{names[0]} and settings, allowed is one of them at a time")
+        if names and self._profiles is not None:  # who named the folder meant all of its profiles
+            self._profiles.switch(Path(names[0]).name.removesuffix(".toml"))
+            return []
+        after = load_profile(Path(names[0])) if names else changed(before, request.changes)
+        found = [] if request.sure else doubts(before, after)
         if not found:
-            self._engine.retune(request.changes)
+            self._engine.retune(after if names else request.changes)
         return found
 
 
@@ -256,11 +282,13 @@ def runs(request: Request, among: list[Path]) -> Iterator[tuple[Path, Answer]]:
 def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool) -> None:
     """Operate and retune a running `motioncue run` or `demo` of the same user.
 
-    WHAT is engage, hold, park, keep (write --record-last), quit (park and end), or KEY=VALUE, a setting of its profile;
-    several settings come into force together.  Without WHAT, what runs is listed; park without --run parks all.
+    WHAT is engage, hold, park, keep (write --record-last), quit (park and end), next (the next profile of its folder),
+    profile=NAME (of that folder, else built in or a file), or KEY=VALUE, a setting of its profile; several settings
+    come into force together.  Without WHAT, what runs is listed; park without --run parks all.
 
     \b
     Example:  motioncue tell park
+              motioncue tell profile=rally
               motioncue tell cueing.surge.gain=0.4
     """
     operations = [word for word in words if "=" not in word]
@@ -277,7 +305,7 @@ def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool
     everyone = set(words) == {"park"} and which is None and chosen  # whoever is in doubt parks
     if words and len(chosen) != 1 and not everyone:
         raise ConfigError(f"tell: {'several run' if chosen else 'no such run'}; running: {listed}")
-    changes = [word for word in words if "=" in word]
+    changes = [_whole(word) for word in words if "=" in word]
     if words:
         chosen = list(runs(Request(operations, changes, sure), [path for path, _ in chosen]))
     answers = [{"process": int(path.stem), **msgspec.to_builtins(each)} for path, each in chosen]
@@ -292,9 +320,16 @@ def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool
             raise ConfigError(f"{'; '.join(answer['doubts'])}: --sure if that is meant; nothing is changed")
 
 
+def _whole(change: str) -> str:
+    """Return a change with the whole path of its profile, if that is a file here: the run has another folder."""
+    file = Path(change.removeprefix(PROFILE))
+    return f"{PROFILE}{file.resolve()}" if change.startswith(PROFILE) and file.is_file() else change
+
+
 def _print(answers: list[dict[str, Any]], words: tuple[str, ...]) -> None:
     for each in answers:
         said = "" if each["refused"] or each["doubts"] else "".join(f"; told: {word}" for word in words)
-        click.echo(f"{each['process']}  {each['path']}  {each['state']}{said}")
+        platform = f"; platform: {', '.join(each['platform'])}" if each["platform"] else ""
+        click.echo(f"{each['process']}  {each['path']}  {each['state']}{platform}{said}")
     if not answers:
         click.echo("nothing runs")

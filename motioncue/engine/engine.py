@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import socket
 import threading
@@ -18,7 +19,7 @@ from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver
 from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, streams_of
 from motioncue.engine.embed import Feeder
 from motioncue.engine.emitter import Ending
-from motioncue.engine.journal import CALM, MESSAGES, Journal, Outputs
+from motioncue.engine.journal import CALM, Journal, Outputs, event_line
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Change, Pipeline
 from motioncue.engine.reception import Reception
@@ -101,6 +102,7 @@ class Engine:
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
         self._replies: dict[str, Replies] = {}  # of controllers that answer, by their URL
+        self._texts: dict[str, str] = {}  # the newest that was no reply but can be read, by its URL
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
@@ -360,8 +362,8 @@ class Engine:
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.intake.events():
-            level, text = MESSAGES[reason]
-            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+            level, text = event_line(reason, detail)
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text}")
         before, self._lost = self._lost, self._pipeline.intake.events_lost
         if self._lost > before:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
@@ -384,6 +386,7 @@ class Engine:
         self._outputs.look(self._pipeline.emitter.outputs())
         for url, replies in self._replies.items():
             if said := replies.text():
+                self._texts[url] = said
                 self._journal.say((url, "text"), logging.INFO, f"{url}: says {said!r}, which is no reply as described")
         for url, checked_in in self._checked_in.items():
             if checked_in.lost():
@@ -401,6 +404,12 @@ class Engine:
     def requested(self) -> Profile:
         """The profile requested last, whose settings are in force a few ticks later, or when a fade has ended."""
         return self._pipeline.requested
+
+    @property
+    def car(self) -> int | str | None:
+        """Which car the simulator says it is, where ``source.car`` reads it; None before it has said."""
+        field, found = self.profile.source.car, self._pipeline.intake.car
+        return None if field is None or found is None else field.value(found)
 
     def retune(self, change: Change) -> None:
         """Change settings while the engine runs; the cue moves to them without a step.
@@ -552,8 +561,18 @@ class Engine:
         return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def _said(self, endpoint: str) -> dict[str, Any]:
-        """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there."""
-        return {"replies": self._replies[endpoint].said()} if endpoint in self._replies else {}
+        """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there.
+
+        Its counters, what it says, the ``positions`` of its actuators [m or rad], and the newest ``text`` that was no
+        reply.
+        """
+        replies = self._replies.get(endpoint)
+        if replies is None:
+            return {}
+        names = () if self.profile.platform is None else channels_of(self.profile.platform)
+        places = {name: at for name, at in zip(names, replies.positions, strict=False) if math.isfinite(at)}
+        text = {"text": self._texts[endpoint]} if endpoint in self._texts else {}
+        return {"replies": {**replies.said(), **({"positions": places} if places else {}), **text}}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent.

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers import eventually, free_port
@@ -13,8 +14,10 @@ from motioncue.cli import cli
 from motioncue.cli import tell as telling
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.tell import LARGEST, Hearing, folder, known_runs, reach
+from motioncue.core.channels import TICK_DTYPE
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.pipeline import changed
+from motioncue.safety.supervisor import Platform
 
 
 class Running:
@@ -27,7 +30,13 @@ class Running:
         self.requested = self.profile = changed(self.profile, change)
 
     def stats(self):
-        return {"state": "RUNNING"}
+        said = {"received": 7, "refused": 0, "skipped": 0, "emergency_stop": True, "temperature": 41.5, "text": "AL 14"}
+        return {"state": "RUNNING", "outputs": [{"endpoint": "serial://COM3", "replies": said}, {"endpoint": "a"}]}
+
+    def newest(self):
+        tick = np.zeros(1, TICK_DTYPE)
+        tick["operation"] = Platform.STOPPED | Platform.STANDS
+        return tick
 
 
 @pytest.fixture(params=["sockets", "ports"])
@@ -77,6 +86,7 @@ def gain(engine):
 def test_operations_go_the_way_of_keys_and_signals(run):
     engine, interrupts = run
     assert "ccd-dk-classical" in tell().stdout
+    assert tell().stdout.rstrip().endswith("running; platform: EMERGENCY STOP, 42 °C, says 'AL 14'")
     for words in (["park"], ["hold", "engage"], ["keep"]):
         assert tell(*words).exit_code == 0
         assert interrupts.asked() == words

@@ -15,7 +15,7 @@
 # # 1. Your first cue
 #
 # **What you will do.** Take a real motorway drive, in the bytes that City Car Driving would write to its pipe, and send
-# it through the engine twice: straight through (`ccd-dk`), and through the classical washout (`ccd-dk-washout`).
+# it through the engine twice: straight through (`ccd-dk`), and through the classical washout (`ccd-dk-classical`).
 #
 # **What you will learn.** What *motion* and *cue* are and how their signs go; how the engine fades in and out; what a
 # washout keeps of a drive, what it replaces by tilt, and how much room it needs for that.
@@ -130,10 +130,10 @@ legend = sides[0].legend()
 omega = 10.0 ** (np.arange(12) / 5.0 - 1.0)  # the twelve frequencies of the Objective Motion Cueing Test [rad/s]
 fine = np.geomspace(0.1, 16.0, 200)
 axes = ("surge", "sway", "heave")
-measured = {axis: frequency_response("ccd-dk-washout", axis, axis, omega) for axis in axes}
-theory = {axis: transfer_function("ccd-dk-washout", axis, axis, fine) for axis in axes}
+measured = {axis: frequency_response("ccd-dk-classical", axis, axis, omega) for axis in axes}
+theory = {axis: transfer_function("ccd-dk-classical", axis, axis, fine) for axis in axes}
 figure = reports.plot_response(
-    omega, measured, theory_omega=fine, theory=theory, title="felt over driven, ccd-dk-washout"
+    omega, measured, theory_omega=fine, theory=theory, title="felt over driven, ccd-dk-classical"
 )
 
 # %% [markdown]
@@ -141,16 +141,16 @@ figure = reports.plot_response(
 # tilt; up and down there is nothing to lean on, so slow heave is lost. The points (measured) lie on the lines
 # (formula).
 #
-# **Try this:** use `motioncue.load_profile("ccd-dk-washout", "cueing.preset=utias")` in place of the name: where is the
+# **Try this:** use `motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias")` in place of the name: where is the
 # dip now?
 
 # %% [markdown]
 # ## The drive through the washout
 
 # %%
-washout = replay("ccd-dk-washout", path)
+washout = replay("ccd-dk-classical", path)
 channels = ["surge", "sway", "pitch", "surge_displacement", "sway_displacement", "heave_displacement"]
-figure = reports.plot_traces(time, washout["motion"], washout["cue"], channels, title="ccd-dk-washout", felt=True)
+figure = reports.plot_traces(time, washout["motion"], washout["cue"], channels, title="ccd-dk-classical", felt=True)
 
 # %%
 cue = washout["cue"]
@@ -180,7 +180,7 @@ print(f"mean pitch: car {lean_car:.2f} deg, platform {lean_platform:.2f} deg")
 # gives the same bits, so whatever you tune offline is what the platform will get.
 
 # %%
-offline = motioncue.cue("ccd-dk-washout", washout["motion"])
+offline = motioncue.cue("ccd-dk-classical", washout["motion"])
 channels = [name for name in offline.dtype.names if name != "time"]  # offline keeps the time of the motion
 identical = all(np.array_equal(offline[name][whole], cue[name][whole], equal_nan=True) for name in channels)
 print("identical" if identical else "different")
@@ -209,7 +209,7 @@ assert (np.diff(direct["index"]) == 1).all()
 
 # The kernel has the response of the formula, 0.6 at both ends but for heave.
 for axis in axes:
-    np.testing.assert_allclose(measured[axis], transfer_function("ccd-dk-washout", axis, axis, omega), atol=1e-3)
+    np.testing.assert_allclose(measured[axis], transfer_function("ccd-dk-classical", axis, axis, omega), atol=1e-3)
 assert all(abs(abs(measured[axis][end]) - 0.6) < 0.015 for axis in ("surge", "sway") for end in (0, -1))
 assert all(0.25 < np.abs(measured[axis]).min() < 0.4 for axis in ("surge", "sway"))
 assert abs(measured["heave"][0]) < 0.01

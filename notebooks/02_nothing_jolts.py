@@ -36,7 +36,7 @@ from motioncue.safety.supervisor import TABLE, State
 from motioncue.virtual.installation import ride
 
 plt.rcParams["figure.dpi"] = 100
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 tick_s = 1.0 / 333.33
 
 # %% [markdown]

@@ -39,13 +39,13 @@ from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.installation import ride
 
 plt.rcParams["figure.dpi"] = 100
-PROFILE = "ccd-dk-washout"
+PROFILE = "ccd-dk-classical"
 folder = Path(tempfile.mkdtemp())
 
 # %% [markdown]
 # ## Record
 #
-# With a simulator it is `motioncue run --profile ccd-dk-washout --record drive.mcap`; without one,
+# With a simulator it is `motioncue run --profile ccd-dk-classical --record drive.mcap`; without one,
 # `motioncue demo --drive trouble --record drive.mcap` takes a minute. `ride` does the same on a clock that takes no
 # time, so that this notebook shows the same numbers everywhere.
 

@@ -47,7 +47,7 @@ motion = read_motion(sample_recording())
 def tuned(gain: float, cutoff_hz: float, tilt_cutoff_hz: float, tilt_rate_deg_s: float) -> Traces:
     """Return the score of the washout with these numbers for surge, with the motions that it was made from."""
     profile = motioncue.load_profile(
-        "ccd-dk-washout",
+        "ccd-dk-classical",
         "cueing.preset=utias",
         f"cueing.surge.gain={gain}",
         f"cueing.surge.cutoff_hz={cutoff_hz}",

@@ -43,7 +43,7 @@ plt.rcParams["figure.dpi"] = 100
 DRIVES = {"motorway": read_motion(sample_recording()), "turns": drive_motion("turns")}
 HELD_OUT = {"tour": drive_motion("tour")}
 PLATFORM = "box-small"
-start = motioncue.load_profile("ccd-dk-washout", "cueing.preset=utias")
+start = motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias")
 
 # %% [markdown]
 # ## Search

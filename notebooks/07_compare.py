@@ -41,8 +41,8 @@ plt.rcParams["figure.dpi"] = 100
 
 # %%
 SETTINGS = {
-    "simona": motioncue.load_profile("ccd-dk-washout", "cueing.preset=simona"),
-    "utias": motioncue.load_profile("ccd-dk-washout", "cueing.preset=utias"),
+    "simona": motioncue.load_profile("ccd-dk-classical", "cueing.preset=simona"),
+    "utias": motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias"),
 }
 DRIVES = {"motorway": read_motion(sample_recording()), "tour": drive_motion("tour")}
 PLATFORM = "box-small"

@@ -19,6 +19,8 @@ COMMANDS: Mapping[str, str] = {
     "init": "Write a profile for your simulator and your platform.",
     "run": "Drive a platform from a simulator.",
     "tell": "Operate and retune what runs, from another terminal.",
+    "wire": "Find crossed wires, one actuator at a time.",
+    "identify": "Measure lag and dead time of a platform that answers.",
     "simulate": "Play a simulator.",
     "listen": "Play a platform, or watch a simulator.",
     "check": "Examine a source: rate, jitter, signs, axes, units.",

@@ -7,6 +7,7 @@ from typing import Any
 
 from motioncue import sources
 from motioncue.drive.courses import AXES, STILL_S, WAVE, WAVE_HZ, WAVE_S
+from motioncue.drive.peers import FedSimulator
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError, MotioncueError, not_among
 from motioncue.safety.supervisor import State
@@ -64,7 +65,11 @@ class TestWave:
         system = sources.system_of(profile.source)
         packages = drive_packages(system, WAVE + axis, duration_s=lead_s + WAVE_S + STILL_S)
         urls = profile.source.endpoints
-        player = make_simulator(system, [_reachable(url) for url in urls], packages) if urls else _Fed(engine, packages)
+        player = (
+            make_simulator(system, [_reachable(url) for url in urls], packages)
+            if urls
+            else FedSimulator(engine.feed, packages)
+        )
         self._ended.clear()
         self._thread = threading.Thread(target=self._run, args=(engine, axis, player, lead_s), daemon=True)
         self._thread.start()
@@ -125,25 +130,3 @@ def _parked(engine: Engine) -> bool:
 def _reachable(url: str) -> str:
     """Return an endpoint at this machine, for one at which all its addresses are listened to."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-
-
-class _Fed:
-    """Plays packages to an engine that is fed by its program."""
-
-    def __init__(self, engine: Engine, packages: list[Any]) -> None:
-        self._engine, self._packages, self._stopped = engine, packages, threading.Event()
-        self.sent = 0
-
-    def run(self) -> None:
-        """Feed all of them, each in time."""
-        due = time.monotonic()
-        for package in self._packages:
-            due = max(due + package.duration, time.monotonic() - 0.25)  # a pause is not caught up
-            if self._stopped.wait(max(0.0, due - time.monotonic())):
-                return
-            self._engine.feed(package.package)
-            self.sent += 1
-
-    def stop(self) -> None:
-        """End `run`."""
-        self._stopped.set()

@@ -265,7 +265,7 @@ class Decoder:
 
 
 def place_of(actuator: Actuated, axis: int) -> int:
-    """Return the place among the drives of what hangs at a controller's axis, from 0; channels of a pose stay in order."""
+    """Return the place among the drives of what hangs at a controller's axis, from 0; of a pose's channel its own."""
     number = actuator.channel.removeprefix("actuator_")
     return int(number) - 1 if number.isdigit() else axis - 1
 

@@ -78,17 +78,20 @@ def test_ticks_that_were_left_out_are_known():
     assert found.dead_time_s == pytest.approx(0.01, abs=5e-4)
 
 
-def test_drives_that_are_too_slow_are_said():
-    """Drives that go no faster than half of what the motion needs are no first-order lag, or reach less speed."""
-    sent = asked()
-    most = 0.5 * np.abs(np.diff(sent, axis=0)).max()
+def limited(sent, share):
+    """Return what drives make of it that go at a share of the largest speed that is sent."""
+    most = share * np.abs(np.diff(sent, axis=0)).max()
     made = sent.copy()
     for k in range(1, len(sent)):
         made[k] = made[k - 1] + np.clip(sent[k - 1] - made[k - 1], -most, most)
+    return made
+
+
+def test_drives_that_are_too_slow_are_said():
+    sent = asked()
+    assert identified(sent, limited(sent, 0.5), np.arange(len(sent)), DT).reached < 0.85
     with pytest.raises(ConfigError, match="beyond what the drives can do"):
-        slow = identified(sent, made, np.arange(len(sent)), DT)
-        assert slow.reached < 0.85
-        raise ConfigError("beyond what the drives can do")
+        identified(sent, limited(sent, 0.3), np.arange(len(sent)), DT)
 
 
 @pytest.mark.parametrize("what", ["still", "silent"])

@@ -19,7 +19,7 @@ from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver
 from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, streams_of
 from motioncue.engine.embed import Feeder
 from motioncue.engine.emitter import Ending
-from motioncue.engine.journal import CALM, MESSAGES, Journal, Outputs
+from motioncue.engine.journal import CALM, Journal, Outputs, event_line
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Change, Pipeline
 from motioncue.engine.reception import Reception
@@ -28,7 +28,7 @@ from motioncue.output.check_in import CheckedIn
 from motioncue.output.packet import replies_of
 from motioncue.output.reply import Replies
 from motioncue.platforms.build import channels_of
-from motioncue.profile.explain import bounds_in_force, bounds_off, shown
+from motioncue.profile.explain import bounds_in_force, bounds_off, inverted, shown
 from motioncue.profile.profile import Output, Profile, Record, differences
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text, open_line
@@ -230,6 +230,7 @@ class Engine:
         for line in bounds_in_force(self.profile):
             log.info("%s", line)
         self._warn_of_bounds_off()
+        self._warn_of_inverted()
         if late := leaving_of(self.profile).late():
             log.warning("%s", late)
         if isinstance(self._receiver, Feeder):
@@ -243,6 +244,11 @@ class Engine:
         """Warn of bounds of the profile that are off."""
         if off := bounds_off(self.profile):
             log.warning("bounds off: %s", "; ".join(off))
+
+    def _warn_of_inverted(self) -> None:
+        """Warn of gains that turn a sense round."""
+        if keys := inverted(self.profile):
+            log.warning("inverted, which is worse than no motion unless it is meant: %s", ", ".join(keys))
 
     def feed(self, motion: Any, ahead: npt.NDArray[np.void] | None = None) -> bool:
         """Take one frame from the program that runs this engine.
@@ -356,8 +362,8 @@ class Engine:
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.intake.events():
-            level, text = MESSAGES[reason]
-            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+            level, text = event_line(reason, detail)
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text}")
         before, self._lost = self._lost, self._pipeline.intake.events_lost
         if self._lost > before:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
@@ -398,6 +404,12 @@ class Engine:
     def requested(self) -> Profile:
         """The profile requested last, whose settings are in force a few ticks later, or when a fade has ended."""
         return self._pipeline.requested
+
+    @property
+    def car(self) -> int | str | None:
+        """Which car the simulator says it is, where ``source.car`` reads it; None before it has said."""
+        field, found = self.profile.source.car, self._pipeline.intake.car
+        return None if field is None or found is None else field.value(found)
 
     def retune(self, change: Change) -> None:
         """Change settings while the engine runs; the cue moves to them without a step.
@@ -447,6 +459,8 @@ class Engine:
             self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
         if bounds_off(self._logged_profile) != bounds_off(old):
             self._warn_of_bounds_off()
+        if inverted(self._logged_profile) != inverted(old):
+            self._warn_of_inverted()
 
     def keep(self) -> None:
         """Write the last seconds that a ``last_s`` recording holds in memory; other recordings need no call."""

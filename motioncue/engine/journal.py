@@ -7,7 +7,7 @@ from typing import Any
 
 from motioncue.transports.line import error_text
 
-__all__ = ["CALM", "MESSAGES", "REFUSED", "Journal", "Outputs"]
+__all__ = ["CALM", "MESSAGES", "REFUSED", "Journal", "Outputs", "event_line"]
 
 log = logging.getLogger("motioncue")
 
@@ -149,3 +149,11 @@ MESSAGES = {
     ),
 }
 """How the source's events are logged."""
+
+
+def event_line(reason: str, detail: int | str) -> tuple[int, str]:
+    """Return level and text of an event of the source; words for which its text has no place follow in brackets."""
+    level, text = MESSAGES[reason]
+    if isinstance(detail, str) and "{" not in text:
+        return level, f"{text} ({detail})"
+    return level, text.format(detail)

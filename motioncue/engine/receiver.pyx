@@ -1,23 +1,23 @@
 """The receiving loops: wait for a simulator and serve it, one at a time, without the GIL."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
     NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER, TORN, mc_count, mc_load, mc_store,
 )
 from motioncue.frames.intake cimport (
-    FEED_BYTES, Intake, IntakeState, Session, SessionState, intake_begin, intake_end, intake_take, log_event, refuse,
-    session_begin, session_end, session_feed, session_sent, session_stalled,
+    FEED_BYTES, Intake, IntakeState, Session, SessionState, intake_begin, intake_end, intake_kind, intake_take,
+    log_event, refuse, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.transports.memory cimport MC_GATHERED, MC_TORN, MC_WHOLE, Memory, mc_memory_number, mc_memory_take
 from motioncue.transports.sockets cimport (
-    ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_SPEAKS, Server, allowed_hosts, mc_allowed,
-    mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to, mc_server, mc_wait_any, packed_address,
-    sockaddr_storage,
+    ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_REFUSED, MC_SPEAKS, MC_TAKES_OVER, Server,
+    allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_port_of, mc_receive_from, mc_seat, mc_seat_judge, mc_seat_keep,
+    mc_send_back, mc_send_to, mc_server, mc_wait_any, packed_address, sockaddr_storage,
 )
-from motioncue.wire.messages cimport REPLY_BYTES, Reply, reply_write
+from motioncue.wire.messages cimport MESSAGES, REPLY_BYTES, Reply, reply_write
 
 import ipaddress
 import socket
@@ -208,8 +208,10 @@ cdef class DatagramReceiver:
 
     Notes
     -----
-    `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host that is heard drives; others
-    are refused and counted until it has been silent for a second.
+    `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host drives that says anything
+    known; others are refused and counted until it has been silent for a second.  Of that host one port drives, and another
+    one once that has been silent for a quarter of a second.  A program that sends every datagram from a new port, which
+    none before it came from, is one simulator.  Messages other than motion may come from ports of their own.
     """
 
     cdef Intake _intake
@@ -233,6 +235,9 @@ cdef class DatagramReceiver:
     cdef readonly int64_t beats         # heartbeats sent
     cdef uint8_t _driver[16]            # the host that drives
     cdef int64_t _heard                 # arrival of its newest datagram [ns]; 0 before the first
+    cdef mc_seat _seats[MESSAGES + 1]   # its port for motion, and for each other message
+    cdef uint8_t _other[16]             # the newest host that was refused
+    cdef int _other_port                # and its port
     cdef uint8_t _buffer[LARGEST]
     cdef int64_t _stopping
 
@@ -262,6 +267,7 @@ cdef class DatagramReceiver:
             f.address_size = packed_address(f.address, address)
             self._forward_count += 1
         self._reply_port = intake.reply_port
+        intake.name_contest(self._contest)
         if heartbeat is not None:
             self._set_heartbeat(heartbeat, sockets[0], hosts)
 
@@ -308,6 +314,47 @@ cdef class DatagramReceiver:
             self._beat_due = now + self._beat_period
         return <int>((self._beat_due - now) // 1_000_000) + 1
 
+    cdef bint is_seated(self, IntakeState* s, const uint8_t* host, int port, int size, int64_t now) noexcept nogil:
+        """Say whether the datagram in the buffer is the driving simulator's, or that of one that now takes over.
+
+        A datagram that says nothing known gives nobody the place; it is taken only to be counted.
+        """
+        cdef bint known = self._heard != 0 and memcmp(self._driver, host, 16) == 0
+        cdef int64_t silent = now - self._heard
+        cdef int kind, verdict
+        if known and port == self._seats[0].port:
+            self._heard = now
+            mc_seat_keep(&self._seats[0], now)
+            return True
+        if not known and self._heard != 0 and silent < ALIVE_NS:
+            return False
+        kind = intake_kind(s, self._buffer, size)
+        if kind < 0:
+            return True
+        if not known:
+            if self._heard != 0:
+                log_event(s, now, TAKEN_OVER, silent // 1_000_000)
+            memcpy(self._driver, host, 16)
+            memset(self._seats, 0, sizeof(self._seats))
+            intake_begin(s, now)
+        silent = now - self._seats[kind].heard
+        verdict = mc_seat_judge(&self._seats[kind], port, now)
+        if verdict == MC_REFUSED:
+            return False
+        self._heard = now
+        if verdict == MC_TAKES_OVER and kind == 0:
+            log_event(s, now, TAKEN_OVER, silent // 1_000_000)
+            intake_begin(s, now)
+        return True
+
+    def _contest(self):
+        """Return in words who was refused last, and who drives."""
+        other, driver = (
+            str(getattr(host, "ipv4_mapped", None) or host)
+            for host in (ipaddress.IPv6Address(self._other[:16]), ipaddress.IPv6Address(self._driver[:16]))
+        )
+        return f"{other} port {self._other_port} while {driver} port {self._seats[0].port or 'any'} drives"
+
     cdef void receive(self, IntakeState* s, mc_fd fd) noexcept nogil:
         """Take the datagram that waits at one socket, forward it, and answer it."""
         cdef const Time* clock = &self._time
@@ -328,17 +375,11 @@ cdef class DatagramReceiver:
                 self._forwards[i].fd, self._buffer, size, self._forwards[i].address, self._forwards[i].address_size
             ) >= 0:
                 mc_count(&self.forwarded, 1)
-        if self._heard == 0:
-            memcpy(self._driver, host, 16)
-            intake_begin(s, now)
-        elif memcmp(self._driver, host, 16) != 0:
-            if now - self._heard < ALIVE_NS:
-                refuse(s, SECOND_SIMULATOR, now, size)
-                return
-            log_event(s, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
-            memcpy(self._driver, host, 16)
-            intake_begin(s, now)
-        self._heard = now
+        if not self.is_seated(s, host, mc_port_of(&sender), size, now):
+            memcpy(self._other, host, 16)
+            self._other_port = mc_port_of(&sender)
+            refuse(s, SECOND_SIMULATOR, now, size)
+            return
         reply = intake_take(s, self._buffer, size, now)
         if reply.size:
             i = reply_write(reply, self._buffer, size, out)

@@ -14,7 +14,7 @@ import numpy as np
 from motioncue import sources
 from motioncue.core.clock import MonotonicClock
 from motioncue.core.threads import RecordRing
-from motioncue.engine.journal import MESSAGES, Journal
+from motioncue.engine.journal import Journal, event_line
 from motioncue.engine.receiver import DatagramReceiver, MemoryReceiver, StreamReceiver
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.intake import Intake, Session
@@ -196,8 +196,8 @@ class Listener:
         Call it a few times a second, from one thread.
         """
         for _, reason, detail in self._intake.events():
-            level, text = MESSAGES[reason]
-            self._journal.say(reason, level, f"{self.system}: {text.format(detail)}")
+            level, text = event_line(reason, detail)
+            self._journal.say(reason, level, f"{self.system}: {text}")
         self._journal.tell()
         motion = self._intake.newest()
         if motion is not None:

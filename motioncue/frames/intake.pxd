@@ -106,6 +106,11 @@ ctypedef struct IntakeState:
     Events events
     Ring* ring              # recorder's ring for packages, frames and events; NULL if not recording
     int endpoint            # number of the newest package's endpoint, for the recording
+    int car_offset          # where packages say which car it is
+    int car_bytes           # 1 to 8; 0: nobody wants to know
+    int car_size            # of the packages that say it; 0: of any size
+    int64_t car             # the newest such bytes
+    int64_t cars            # number of packages that said it
 
 
 cdef inline void log_event(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -157,6 +162,7 @@ cdef inline void begin(IntakeState* s, int64_t now) noexcept nogil:
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil
+cdef int intake_kind(IntakeState* s, const uint8_t* package, int size) noexcept nogil
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil
 
 
@@ -165,6 +171,7 @@ cdef class Intake:
     cdef readonly int reply_port
     cdef readonly object heartbeat
     cdef readonly object gather
+    cdef object _contest    # returns in words who was refused because another one drives
     cdef object _tables     # owns the rows that the messages point to
     cdef Event _event
     cdef object _ring       # owns the memory behind `ring`

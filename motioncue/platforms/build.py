@@ -61,6 +61,8 @@ class Built(NamedTuple):
     """Positions at neutral [m or rad]."""
     size: float
     """Size of the frame, from its center to its joints [m]; 1 if it has none."""
+    lag_s: float
+    """Delay with which its actuators follow slow motions [s]; 0 if none is stated."""
 
 
 def build(platform: Platform) -> Built:
@@ -113,7 +115,7 @@ def build(platform: Platform) -> Built:
             )
     size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
     refuse_singular_neutral(frame_of(platform, kinematics, size))
-    return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size)
+    return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size, platform.lag_s or 0.0)
 
 
 def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Actuators:
@@ -130,7 +132,7 @@ def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Ac
             platform.rise_s,
             platform.gives_way,
             period_ns * 1e-9,
-            platform.lag_s or 0.0,
+            built.lag_s,
             platform.lag_damping or 0.0,
             planned,
         )

@@ -186,6 +186,51 @@ static inline int mc_receive_from(mc_fd fd, uint8_t *buffer, int room, struct so
     }
     return -1;
 }
+static inline int mc_port_of(const struct sockaddr_storage *from) {
+    if (from->ss_family == AF_INET6) return ntohs(((const struct sockaddr_in6 *)from)->sin6_port);
+    return ntohs(((const struct sockaddr_in *)from)->sin_port);
+}
+/* The one port of a host whose datagrams of a kind are taken.  Two simulators on a host are two ports that both come
+   again; a program that opens a socket for each datagram comes from a port that was never used before, and is one sender. */
+#define MC_PORTS 16                        /* of the last ports, each is known again */
+#define MC_FRESH 3                         /* datagrams in a row from ports not among them, the first of which never came again */
+#define MC_GIVES_WAY_NS INT64_C(250000000) /* silence after which another port of the same host takes over */
+#define MC_REFUSED 0
+#define MC_SEATED 1
+#define MC_TAKES_OVER 2
+typedef struct {
+    int64_t heard; /* arrival of the newest datagram that was taken [ns]; 0 before the first */
+    int port;      /* 0: any that has not come before */
+    int again;     /* whether it has spoken more than once */
+    int fresh;     /* datagrams in a row from ports that had not come before */
+    int ports[MC_PORTS], next;
+} mc_seat;
+/* Judge a datagram from a port: whether it is taken, and whether its sender takes over from a silent one. */
+static inline int mc_seat_judge(mc_seat *s, int port, int64_t now) {
+    int i, known = 0, verdict = MC_SEATED;
+    for (i = 0; i < MC_PORTS; i++) known |= s->ports[i] == port;
+    if (!known) s->ports[s->next++ % MC_PORTS] = port;
+    s->fresh = known ? 0 : s->fresh + 1;
+    if (s->heard == 0 || port == s->port) {
+        s->again = port == s->port;
+        s->port = port;
+    } else if (!known && (s->port == 0 || (s->fresh >= MC_FRESH && !s->again))) {
+        s->port = 0;
+    } else if (now - s->heard >= MC_GIVES_WAY_NS) {
+        verdict = MC_TAKES_OVER;
+        s->again = 0;
+        s->port = port;
+    } else
+        return MC_REFUSED;
+    s->heard = now;
+    return verdict;
+}
+/* The same for the port that has the seat. */
+static inline void mc_seat_keep(mc_seat *s, int64_t now) {
+    s->heard = now;
+    s->again = 1;
+    s->fresh = 0;
+}
 /* Send a reply to the sender of a datagram, at `port`, or at the sender's own port if that is 0. */
 static inline int mc_send_back(mc_fd fd, const uint8_t *buffer, int size, struct sockaddr_storage *from, int port) {
     int n = from->ss_family == AF_INET6 ? (int)sizeof(struct sockaddr_in6) : (int)sizeof(struct sockaddr_in);

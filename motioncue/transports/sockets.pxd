@@ -43,6 +43,16 @@ cdef extern from "motioncue/transports/sockets.h" nogil:
     mc_fd MC_NO_FD
     int MC_UNHEARD
     int mc_send_to(mc_fd fd, const uint8_t* buffer, int size, const void* address, int address_size)
+    enum:
+        MC_REFUSED
+        MC_SEATED
+        MC_TAKES_OVER
+    ctypedef struct mc_seat:
+        int64_t heard
+        int port
+    int mc_port_of(const sockaddr_storage* sender)
+    int mc_seat_judge(mc_seat* s, int port, int64_t now)
+    void mc_seat_keep(mc_seat* s, int64_t now)
     bint mc_is_allowed(const mc_allowed* allowed, const uint8_t* host)
     int mc_receive_from(mc_fd fd, uint8_t* buffer, int room, sockaddr_storage* sender, uint8_t* host)
     int mc_send_back(mc_fd fd, const uint8_t* buffer, int size, sockaddr_storage* sender, int port)

@@ -17,7 +17,7 @@ from motioncue.platforms.build import CHANNELS as POSE
 from motioncue.platforms.build import Built, build, carriers_of, ranges
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
-from motioncue.safety.supervisor import Platform as Said
+from motioncue.safety.supervisor import Platform as Claim
 from motioncue.safety.supervisor import State
 from motioncue.scoring.senses import felt_in_car
 
@@ -241,11 +241,11 @@ ATTITUDE = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
 FELT = ("surge", "sway", "heave")
 
 TROUBLES = {
-    Said.STOPPED: "EMERGENCY STOP",
-    Said.FAULTY: "FAULT",
-    Said.SILENT: "no reply any more",
-    Said.UNREADY: "not ready",
-    Said.UNENGAGED: "not engaged",
+    Claim.STOPPED: "EMERGENCY STOP",
+    Claim.FAULTY: "FAULT",
+    Claim.SILENT: "no reply any more",
+    Claim.UNREADY: "not ready",
+    Claim.UNENGAGED: "not engaged",
 }
 """What a platform says that keeps it from following, gravest first."""
 
@@ -274,6 +274,16 @@ WANTED = 8
 PARKS = (2, 3)
 """Operators under which it goes to neutral: park, and the end of the run."""
 
+SAYS = (
+    (Claim.STOPPED, "The platform's emergency stop is pressed.", True),
+    (Claim.FAULTY, "The platform reports a fault.", True),
+    (Claim.SILENT, "The platform does not answer any more.", True),
+    (Claim.UNREADY, "The platform is not ready, or has not answered yet: nothing engages.", False),
+    (Claim.UNENGAGED, "The platform does not follow yet: the cue waits at neutral.", False),
+)
+"""What a platform that answers says of itself, the worst first: flags of a tick's `operation`, words, and whether
+they are loud."""
+
 
 class Frames:
     """Makes frames of an engine's newest ticks.
@@ -284,7 +294,8 @@ class Frames:
         Time of the newest frame on the engine's grid [s].
     names : tuple of str
         Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``parks``, 1 if it
-        is told to be at neutral and else 0, ``weight`` of the fade, ``lateness_us``, ``speed`` [m/s], ``yaw`` [rad] and
+        is told to be at neutral and else 0, ``says`` (the flags of `SAYS`), ``weight`` of the fade, ``lateness_us``,
+        ``speed`` [m/s], ``yaw`` [rad] and
         the view's channels of the car, what is felt in it, the cue, the platform's ``pose``, and of each actuator the
         position ``at`` [m or rad] and the share ``used``.
         All SI; NaN where there is none.
@@ -299,7 +310,7 @@ class Frames:
         built = self.built()
         actuators = [] if built is None else built.names
         self.names = (
-            *("time", "state", "parks", "weight", "lateness_us", "speed", "car.yaw"),
+            *("time", "state", "parks", "says", "weight", "lateness_us", "speed", "car.yaw"),
             *(f"car.{channel.name}" for channel in CHANNELS),
             *(f"felt.{name}" for name in FELT),
             *(f"cue.{channel.name}" for channel in CHANNELS),
@@ -335,6 +346,7 @@ class Frames:
             index / profile.rate_hz,
             float(tick["state"][0]),
             float(tick["operation"][0] % WANTED in PARKS),
+            float(tick["operation"][0] & Claim.PLATFORM),
             float(tick["weight"][0]),
             1e-3 * float(tick["lateness"][0]),
             float(motion["speed"][0]) if heard else math.nan,

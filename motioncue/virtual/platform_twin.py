@@ -265,7 +265,7 @@ class Decoder:
 
 
 def place_of(actuator: Actuated, axis: int) -> int:
-    """Return the place among the drives of what hangs at a controller's axis, from 0; of a pose's channel its own."""
+    """Return the place among the drives of what hangs at a controller's axis, from 0; a pose stays in order."""
     number = actuator.channel.removeprefix("actuator_")
     return int(number) - 1 if number.isdigit() else axis - 1
 

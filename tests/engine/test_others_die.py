@@ -1,4 +1,7 @@
-"""Other programs may be killed at any time: the stream goes on, the ride ends in a fade, and it is logged once."""
+"""Other programs may be killed at any time: the stream goes on, the ride ends in a fade, and it is logged once.
+
+The engine itself may be stopped and go on.
+"""
 
 import os
 import signal
@@ -10,10 +13,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from helpers import Sink, eventually, free_port, said_in
+from delivery_rig import FADE, GAMES, PERIOD
+from helpers import Sink, eventually, free_port, said_in, truth
+from test_delivery import swinging
 
+import motioncue
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
+from motioncue.engine.replay import first_difference, repeat
 from motioncue.output.dk import MOTION
 from motioncue.sources.city_car_driving.twin import Simulator
 from motioncue.sources.city_car_driving.twin import driven as driven_packages
@@ -123,3 +130,66 @@ def test_killing_the_viewer_changes_nothing_for_the_engine(tmp_path):
     stats = engine.stats()
     assert stats["datagrams_sent"] + stats["send_errors"] == 2 * stats["packets_sent"]  # motion and gauges
     assert all(move["to"] != "FAULT" for move in stats["transitions"])
+
+
+STOPPED = """
+import sys
+import motioncue
+profile = motioncue.load_profile(
+    "forza-dk", "source.endpoint=" + sys.argv[1], "output.motion=" + sys.argv[2], "output.gauges=" + sys.argv[4],
+    "limits=none",
+)
+with motioncue.Engine(profile, record=sys.argv[3]):
+    print("running", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform == "win32", reason="signals that stop a process")
+@pytest.mark.parametrize("stops", [(0.1, 0.5, 2.0), pytest.param((10.0,), marks=pytest.mark.slow)])
+def test_a_stopped_engine_that_goes_on_sends_no_missed_packet_and_makes_no_step(tmp_path, stops):
+    """The simulator goes on meanwhile: its frames wait in the socket, and come all at once."""
+    path, port = tmp_path / "stopped.mcap", free_port(socket.SOCK_DGRAM)
+    taken = np.arange(0.0, 30.0, 1.0 / GAMES["forza"].rate_hz)
+    states = swinging(0.3).states(taken)
+    states["time"] += 100.0
+    packets = GAMES["forza"].packets(states, np.arange(len(taken)))
+    driven = threading.Event()
+
+    def drive():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            for packet in packets:
+                client.sendto(packet, ("127.0.0.1", port))
+                if driven.wait(1.0 / GAMES["forza"].rate_hz):
+                    break
+
+    with Sink() as platform:
+        command = [sys.executable, "-c", STOPPED, f"udp://127.0.0.1:{port}", platform.url, str(path), somewhere()]
+        engine = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        simulator = threading.Thread(target=drive, daemon=True)
+        try:
+            assert engine.stdout.readline() == "running\n"
+            simulator.start()
+            for stop_s in stops:
+                so_far = len(platform.packets)
+                eventually(lambda so_far=so_far: len(platform.packets) > so_far + 600)
+                engine.send_signal(signal.SIGSTOP)
+                driven.wait(stop_s)
+                engine.send_signal(signal.SIGCONT)
+            so_far = len(platform.packets)
+            eventually(lambda: len(platform.packets) > so_far + 600)
+        finally:
+            driven.set()
+            engine.communicate()
+    drive = motioncue.read(path)
+    missed = np.diff(drive.ticks["index"])
+    assert (np.diff(drive.ticks["deadline"]) >= PERIOD - 1).all()  # each slot has one packet
+    for stop_s, gap in zip(sorted(stops), np.sort(missed)[-len(stops) :], strict=True):
+        assert gap * PERIOD > 0.9e9 * stop_s
+    assert drive.ticks["weight"].max() == 1.0
+    own = truth(swinging(0.3).states(np.arange(0.0, 30.0, 1e-9 * PERIOD)))
+    for name in ("surge", "sway", "heave", "roll", "pitch", "roll_rate", "yaw_rate"):
+        step = np.abs(np.diff(drive.ticks["cue"][name])).max()
+        assert 0.0 < step <= 1.2 * np.abs(np.diff(own[name])).max() + FADE * np.abs(own[name]).max(), name
+    assert first_difference(drive.ticks, repeat(drive).ticks) is None

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import logging
 import os
 import selectors
 import signal
@@ -26,15 +25,12 @@ from helpers import (
     serving,
     stream_url,
 )
-from test_datagrams import new_intake, one_loopback, sender, state
 
 from motioncue.core.clock import FakeClock
-from motioncue.engine.journal import MESSAGES
-from motioncue.engine.receiver import DatagramReceiver
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.twin import Simulator, driven
 from motioncue.transports.stream import connect
-from motioncue.transports.udp import open_receiver, packed_hosts
+from motioncue.transports.udp import packed_hosts
 
 pytestmark = pytest.mark.rt
 
@@ -294,65 +290,6 @@ def test_a_simulator_gets_in_past_200_silent_connections_that_come_back(url, ses
     assert len(attempts) <= 5
     assert session.accepted >= 30
     assert simulator.connections == 1
-
-
-@contextlib.contextmanager
-def datagrams(intake, clock):
-    """Serve a source of datagrams on a clock; give the address."""
-    with open_receiver(f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}") as listening:
-        listening.setblocking(False)
-        receiver = DatagramReceiver(intake, [listening], clock)
-        thread = threading.Thread(target=receiver.run, daemon=True)
-        thread.start()
-        yield listening.getsockname()
-        receiver.stop()
-        thread.join(30)
-
-
-@one_loopback
-def test_a_host_takes_over_after_a_second_without_a_datagram_and_not_a_nanosecond_before():
-    intake, clock = new_intake(), FakeClock()
-    heard = refused = 0
-    with datagrams(intake, clock) as address, sender() as first, sender("127.0.0.3") as second:
-
-        def drives(host, package=None):
-            nonlocal heard
-            host.sendto(package or state(), address)
-            heard += 1
-            eventually(lambda: intake.accepted + intake.rejected.get("size", 0) == heard)
-
-        def is_refused(host):
-            nonlocal refused
-            host.sendto(state(), address)
-            refused += 1
-            eventually(lambda: intake.rejected.get("second_simulator", 0) == refused)
-
-        drives(first)
-        clock.advance(SECOND - 1)
-        is_refused(second)
-        drives(first, b"STAT, cut")  # whatever it says, it is there
-        clock.advance(SECOND - 1)
-        is_refused(second)  # which did not make its own case better
-        clock.advance(1)
-        drives(second)
-        clock.advance(SECOND - 1)
-        is_refused(first)
-    events = [(name, detail) for _, name, detail in intake.events() if name in ("session_began", "taken_over")]
-    assert events == [("session_began", 1), ("taken_over", 1000), ("session_began", 2)]
-
-
-@one_loopback
-def test_a_host_that_takes_over_from_a_silent_one_is_told_too():
-    intake, clock = new_intake(), FakeClock()
-    with datagrams(intake, clock) as address, contextlib.ExitStack() as senders:
-        for host, frames in (("127.0.0.1", 1), ("127.0.0.3", 2)):
-            senders.enter_context(sender(host)).sendto(state(), address)
-            eventually(lambda frames=frames: intake.accepted == frames)
-            clock.advance(SECOND + SECOND // 2)
-    events = [(name, detail) for _, name, detail in intake.events()]
-    assert events == [("session_began", 1), ("taken_over", 1500), ("session_began", 2)]
-    level, text = MESSAGES["taken_over"]
-    assert (level, "1500 ms" in text.format(1500)) == (logging.WARNING, True)
 
 
 # Connections that are never closed.

@@ -41,21 +41,9 @@ class Found(NamedTuple):
 def identified(sent: Array, heard: Array, index: npt.NDArray[np.int64], dt: float) -> Found:
     """Return the lag and the dead time that explain positions.
 
-    Parameters
-    ----------
-    sent : ndarray, shape (n, actuators)
-        Positions sent at each tick.
-    heard : ndarray, shape (n, actuators)
-        Positions known at each tick, before its packet was sent: those of the newest reply.
-    index : ndarray of int64, shape (n,)
-        Number of each tick; of one that was left out the packet before stays in force.
-    dt : float
-        From tick to tick [s].
-
-    Raises
-    ------
-    ConfigError
-        If nothing moved, or if such drives do not explain how it did.
+    Of `sent` each row is what was sent at a tick, of `heard` what was known before its packet was sent, both of shape
+    (n, actuators) [m or rad]; `index` is the number of each tick: of one that was left out the packet before stays in
+    force.  ConfigError is raised if nothing moved, or if such drives do not explain how it did.
 
     Notes
     -----
@@ -63,6 +51,8 @@ def identified(sent: Array, heard: Array, index: npt.NDArray[np.int64], dt: floa
     x_(k+1) = a x_k + (1 - a) u_k with a = exp(-dt/T), and a time s behind a tick at u_k + (x_k - u_k) exp(-s/T).  Least
     squares over T and a dead time by which x is looked at earlier, on grids that become finer, along the direction in
     which the actuators went farthest.  Only ticks with a new reply count.  Own derivation.
+
+    Units: `dt` [s].
     """
     whole = np.arange(index[0], index[-1] + 1)
     place = np.searchsorted(index, whole, side="right") - 1

@@ -35,19 +35,9 @@ class Seen(NamedTuple):
 def corrected(platform: Platform, seen: list[Seen], raised: list[float]) -> Wiring:
     """Return the wiring under which each actuator is the one that is asked, and goes the way that it is asked to.
 
-    Parameters
-    ----------
-    platform : Platform
-        With the wiring under which it was seen.
-    seen : list of Seen
-        For each actuator asked, in order.
-    raised : list of float
-        By how much each stands higher at neutral than it should, as a share of its range.
-
-    Raises
-    ------
-    ConfigError
-        If one of them was seen twice, so that another never moved.
+    `platform` has the wiring under which each actuator that was asked was `seen`, in order; each is `raised` at neutral
+    by a share of its range above where it should be.  ConfigError is raised if one was seen twice, so that another
+    never moved.
     """
     names = list(channels_of(platform))
     twice = {names[each.which] for each in seen if sum(other.which == each.which for other in seen) > 1}

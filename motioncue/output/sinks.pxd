@@ -21,10 +21,28 @@ cdef enum:
     PACKET_BYTES = 512
 
 
-cdef extern from *:
+cdef extern from * nogil:
     """
+    #include "motioncue/core/threads.h"
     #define MC_NEVER INT64_MAX      /* index of a tick that does not come */
+
+    /* Write a packet into shared memory, eight bytes at once: who reads it meanwhile sees no number half written.
+       Not inlined, so that a tick that writes none costs as much as before. */
+    #if defined(__GNUC__)
+    __attribute__((noinline, cold))
+    #endif
+    static int mc_write_numbers(uint8_t *memory, const uint8_t *packet, int size) {
+        int at = 0;
+        for (; at + 8 <= size; at += 8) {
+            int64_t number;
+            memcpy(&number, packet + at, 8);
+            mc_store((int64_t *)(memory + at), number);
+        }
+        memcpy(memory + at, packet + at, (size_t)(size - at));
+        return 0;
+    }
     """
+    int write_numbers "mc_write_numbers"(uint8_t* memory, const uint8_t* packet, int size)
     const int64_t NEVER "MC_NEVER"
 
 
@@ -64,18 +82,6 @@ ctypedef struct Sinks:
     int count
     Other others[OTHERS]
     int other_count
-
-
-cdef inline int write_numbers(uint8_t* memory, const uint8_t* packet, int size) noexcept nogil:
-    """Write a packet into shared memory, eight bytes at once: who reads it meanwhile sees no number half written."""
-    cdef int64_t number
-    cdef int at = 0
-    while at + 8 <= size:
-        memcpy(&number, packet + at, 8)
-        mc_store(<int64_t*>(memory + at), number)
-        at += 8
-    memcpy(memory + at, packet + at, size - at)
-    return 0
 
 
 cdef inline bint send(Sink* s, const uint8_t* packet, int size) noexcept nogil:

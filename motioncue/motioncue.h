@@ -18,7 +18,7 @@ extern "C" {
 
 /* Version of the table and the structs below.  Functions are only ever added at the table's end; any other change
  * increases this number. */
-#define MOTIONCUE_ABI 1u
+#define MOTIONCUE_ABI 2u
 
 /* The layouts of motioncue.MOTION_DTYPE, CUE_DTYPE and ACTUATION_DTYPE.  All members have 8 bytes without gaps, so the
  * size determines every offset: made from core/channels.py by tests/support/declare.py */
@@ -62,13 +62,24 @@ typedef struct motioncue_cue { /* what the platform is asked to do */
 typedef char motioncue_cue_is_120_bytes[sizeof(motioncue_cue) == 120 ? 1 : -1];
 
 typedef struct motioncue_actuation { /* what one output is sent */
-    motioncue_cue cue;    /* within the output's own limits */
-    double up_east;       /* [1] the body's up axis leans east */
-    double up_north;      /* [1] the body's up axis leans north */
-    double up_up;         /* [1] the body stands on its wheels */
-    double actuators[12]; /* positions of the platform's actuators, in their units; unused ones 0 */
+    motioncue_cue cue;       /* within the output's own limits */
+    double up_east;          /* [1] the body's up axis leans east */
+    double up_north;         /* [1] the body's up axis leans north */
+    double up_up;            /* [1] the body stands on its wheels */
+    double actuators[12];    /* positions of the platform's actuators, in their units; unused ones 0 */
+    double car_surge;        /* [m/s^2] forward */
+    double car_sway;         /* [m/s^2] right */
+    double car_heave;        /* [m/s^2] up */
+    double car_roll;         /* [rad] right side down */
+    double car_pitch;        /* [rad] nose up */
+    double car_yaw;          /* [rad] nose right */
+    double car_roll_rate;    /* [rad/s] about the body's forward axis, right side going down */
+    double car_pitch_rate;   /* [rad/s] about the body's right axis, nose going up */
+    double car_yaw_rate;     /* [rad/s] about the body's down axis, nose going right */
+    double car_speed;        /* [m/s] magnitude of velocity */
+    double car_engine_speed; /* [rpm] engine turning */
 } motioncue_actuation;
-typedef char motioncue_actuation_is_240_bytes[sizeof(motioncue_actuation) == 240 ? 1 : -1];
+typedef char motioncue_actuation_is_328_bytes[sizeof(motioncue_actuation) == 328 ? 1 : -1];
 /* end of what is made */
 
 typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limits and output, with their state */

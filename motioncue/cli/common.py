@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from motioncue.recording.recorder import Recorder
     from motioncue.view.access import Address
     from motioncue.view.model import Watched
+    from motioncue.view.wave import Player
 
 ROOM = 1000  # texts waiting to be written
 PATIENCE_S = 1.0  # for the remaining texts at the end
@@ -267,7 +268,14 @@ view_option = click.option(
 
 
 @contextmanager
-def shown_by(view: "Address | None", engine: "Watched", profile: str | None, *, plays: bool = False) -> Iterator[str]:
+def shown_by(
+    view: "Address | None",
+    engine: "Watched",
+    profile: str | None,
+    *,
+    plays: bool = False,
+    player: "Player | None" = None,
+) -> Iterator[str]:
     """Serve the page that ``--view`` requests, and yield its address; empty without one."""
     if view is None:
         yield ""
@@ -275,7 +283,7 @@ def shown_by(view: "Address | None", engine: "Watched", profile: str | None, *, 
     from motioncue.view.server import Server
 
     text = resolved_text(engine.profile) if profile is None else profile_text(profile)
-    with Server(engine, view, text=text, plays=plays) as server:
+    with Server(engine, view, text=text, plays=plays, player=player) as server:
         click.echo(f"view: {server.url}", err=True)
         yield server.url
 

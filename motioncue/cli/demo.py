@@ -83,7 +83,7 @@ def command(
                 record=recording(file, last_s, force),
                 endless=view is not None and duration is None,
             ) as installation,
-            shown_by(view, installation.engine, profile) as address,
+            shown_by(view, installation.engine, profile, player=installation.detour) as address,
         ):
             for line in bounds_in_force(installation.profile):
                 click.echo(line, err=True)

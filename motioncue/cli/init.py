@@ -61,7 +61,7 @@ def simulators() -> dict[str, str]:
 
 def platforms() -> dict[str, str]:
     """Return a sentence on each platform: DK, controllers, and geometries with a packet of one's own."""
-    controllers = {name: table["description"] for name, table in packet_presets().items()}
+    controllers = {name: packet_presets()[name]["description"] for name in CONTROLLERS}
     own = {
         name: f"{table['description']}; a packet of your own"
         for name, table in platform_presets().items()

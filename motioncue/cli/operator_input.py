@@ -267,7 +267,7 @@ LEAVINGS = ("SIGTERM", "SIGHUP")
 REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park", "SIGALRM": "keep"}
 """What the operator's signals ask for.  Ctrl-Z is one: a suspended engine would stop a platform in mid-motion."""
 
-WORDS = ("engage", "hold", "park", "quit", "keep")
+WORDS = ("engage", "hold", "park", "quit", "keep", "next")
 """What can be asked for by an event of Windows."""
 
 KEPT = 16  # requests kept until they are read
@@ -280,8 +280,8 @@ def operation(system: str) -> str:
             "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
             "to neutral and ends, exit status 0; after the last three the platform is at\n"
             "rest within supervisor.leave_s (4 s).  Any program of the same user may set an\n"
-            f"event instead: {event_name('NAME', 'hold')}, -engage, -park, -quit or -keep; NAME is\n"
-            "the profile's, of a file without its folder and .toml.  In PowerShell:\n"
+            f"event instead: {event_name('NAME', 'hold')}, -engage, -park, -quit, -keep or -next;\n"
+            "NAME is the profile's, of a file without its folder and .toml.  In PowerShell:\n"
             f"  [Threading.EventWaitHandle]::OpenExisting('{event_name('ccd-dk', 'quit')}').Set()"
         )
     return (

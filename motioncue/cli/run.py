@@ -3,7 +3,7 @@
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from inspect import cleandoc
 from pathlib import Path
@@ -28,8 +28,9 @@ from motioncue.cli.watch import EngineView, watch
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
 from motioncue.engine.fitting import fit, unlimited
-from motioncue.errors import ConfigError, MotioncueError
-from motioncue.profile.profile import builtin_profiles
+from motioncue.engine.pipeline import refuse_fixed
+from motioncue.errors import ConfigError, MotioncueError, not_among
+from motioncue.profile.profile import Profile, builtin_profiles
 from motioncue.scoring.quality import against_rest, told_of_rest
 from motioncue.view.access import Address
 from motioncue.view.model import path_of
@@ -39,8 +40,36 @@ log = logging.getLogger("motioncue")
 PERIOD_S = 0.2  # interval between looks at the file
 
 
-class Follower:
-    """Applies a file each time it is saved; a context manager around the thread that looks at it.
+class Looking:
+    """Looks at something again and again, in a thread of its own: a context manager around that."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"motioncue {type(self).__name__.lower()}", daemon=True)
+
+    def look(self) -> bool:
+        """Look once; return whether there was something to do."""
+        raise NotImplementedError
+
+    def _run(self) -> None:
+        while not self._ended.wait(PERIOD_S):
+            self.look()
+
+    def __enter__(self) -> "Looking":
+        """Start the thread."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._thread.join()
+
+
+class Follower(Looking):
+    """Applies a file each time it is saved.
 
     A file counts as saved when two successive looks find the same new contents.  So a half-written file does not count,
     and a file that an editor has put in place of the old one does.
@@ -52,12 +81,11 @@ class Follower:
     """
 
     def __init__(self, path: Path, apply: Callable[[], None]) -> None:
+        super().__init__()
         self._path = path.resolve()
         self._apply = apply
         self.refused = ""
         self._known = self._found = self._read()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="motioncue follower", daemon=True)
 
     def look(self) -> bool:
         """Look at the file once, and apply it if it was saved; return whether it was."""
@@ -90,28 +118,85 @@ class Follower:
         except OSError:
             return None
 
-    def _run(self) -> None:
-        while not self._ended.wait(PERIOD_S):
-            self.look()
 
-    def __enter__(self) -> "Follower":
-        """Start the thread."""
-        self._thread.start()
-        return self
+class Folder(Looking):
+    """The profiles of a folder, its files ``*.toml``; one is in use, by name the first, and others follow with a fade.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """End the thread."""
-        self._ended.set()
-        self._thread.join()
+    A profile that cannot follow the first is refused with its file and key.  The one in use follows the car whenever
+    the simulator names another one that a profile has among its ``cars``.
 
+    Attributes
+    ----------
+    profiles : dict of str to Profile
+        By the file's name without .toml, in this order.
+    engine : Engine or None
+        Whose profile is switched.
+    """
 
-log = logging.getLogger("motioncue")
+    def __init__(self, path: Path, overrides: Sequence[str]) -> None:
+        super().__init__()
+        self.profiles: dict[str, Profile] = {}
+        self.engine: Engine | None = None
+        self._car: int | str | None = None
+        self._one_by_one = threading.Lock()  # keys, `motioncue tell` and the car
+        for file in sorted(path.glob("*.toml")):
+            try:
+                profile = load_profile(file, *overrides)
+                if self.profiles:
+                    refuse_fixed(self.first, profile)
+            except ConfigError as error:
+                raise ConfigError(f"{file.name}: {error}") from error
+            self.profiles[file.stem] = profile
+        if not self.profiles:
+            raise ConfigError(f"profile: found no *.toml in {path}, allowed is a folder with one or more")
+        users: dict[int | str, str] = {}
+        for name, profile in self.profiles.items():
+            for car in profile.cars:
+                if users.setdefault(car, name) != name:
+                    raise ConfigError(f"{name}.toml: cars: found {car!r}, which {users[car]}.toml has too")
+        self.used = next(iter(self.profiles))
+
+    @property
+    def first(self) -> Profile:
+        """The profile to begin with."""
+        return next(iter(self.profiles.values()))
+
+    def switch(self, name: str) -> None:
+        """Use another profile from now on, with the usual fade; ConfigError if there is none of the name."""
+        if name not in self.profiles:
+            raise ConfigError(f"profile: {not_among(name, self.profiles)}")
+        assert self.engine is not None
+        with self._one_by_one:
+            self.engine.retune(self.profiles[name])
+            self.used = name
+        log.info("profile %s", name)
+
+    def next(self) -> None:
+        """Use the profile behind the one in use; behind the last one the first."""
+        names = list(self.profiles)
+        self.switch(names[(names.index(self.used) + 1) % len(names)])
+
+    def look(self) -> bool:
+        """Use the profile for the car that the simulator names, if it is another one than before."""
+        car = None if self.engine is None else self.engine.car
+        if car is None or car == self._car:
+            return False
+        self._car = car
+        name = next((name for name, profile in self.profiles.items() if car in profile.cars), None)
+        log.info("car %r: %s", car, "no profile has it among its cars" if name is None else f"profile {name}")
+        if name is not None and name != self.used:
+            self.switch(name)
+        return True
 
 
 @click.command()
-@click.option("--profile", metavar="NAME|FILE", default="ccd-dk", show_default=True, help="Built-in, or a TOML file.")
+@click.option(
+    "--profile",
+    metavar="NAME|FILE|FOLDER",
+    default="ccd-dk",
+    show_default=True,
+    help="Built-in, a TOML file, or a folder.",
+)
 @set_option
 @click.option("--watch", "follow", is_flag=True, help="Follow the profile's file: what is saved is used at once.")
 @view_option
@@ -131,6 +216,10 @@ def command(
 ) -> None:
     """Wait for the simulator and drive the platform.
 
+    --profile may be a folder of profiles that differ in what can change while it runs.  The first one by name begins;
+    `n Enter`, `motioncue tell profile=NAME`, or the car that source.car reads and a profile has among its cars,
+    switches to another with the usual fade.
+
     \b
     On a terminal, keys operate it:
       p, Esc   park: fade to neutral and stay there, at once
@@ -138,6 +227,7 @@ def command(
       h Enter  hold: keep the motion of this moment
       q Enter  park and quit
       r Enter  keep: write what --record-last has in memory
+      n Enter  next profile of the folder
     <operation>
 
     With --watch, a saved change of the profile's file is applied without a step in the cue.  A change that is not
@@ -151,10 +241,14 @@ def command(
     live = wanted()
     if follow and profile in builtin_profiles():
         raise ConfigError(f"--watch: found {profile!r}, which is built in; allowed is a file")
+    several = profile not in builtin_profiles() and Path(profile).is_dir()
+    folder = Folder(Path(profile), overrides) if several else None
+    if folder is not None and follow:
+        raise ConfigError(f"--watch: found the folder {profile!r}, allowed is a file")
     follower = Follower(Path(profile), lambda: engine.retune(load_profile(profile, *overrides))) if follow else None
     with Interrupts(operator=Path(profile).stem) as interrupts:
         with logged(live=live) as messages:
-            settings = load_profile(profile, *overrides)
+            settings = load_profile(profile, *overrides) if folder is None else folder.first
             if not settings.source.endpoints:
                 raise ConfigError(
                     "source.endpoint: missing, where the simulator sends to; without one, only a program that runs the "
@@ -171,9 +265,12 @@ def command(
             for line in unlimited(settings, found):
                 log.warning("%s", line)
             running = Engine(settings, record=recording(file, last_s, force))
+            if folder is not None:
+                folder.engine = running
+                profile = str(Path(profile, f"{folder.used}.toml"))
             with (
                 running as engine,
-                follower or nullcontext(),
+                follower or folder or nullcontext(),
                 shown_by(view, engine, profile) as address,
                 Screen(live=live) as screen,
             ):
@@ -184,8 +281,9 @@ def command(
                     messages,
                     address=address,
                     refused=lambda: "" if follower is None else follower.refused,
+                    profiles=folder,
                 )
-                elapsed_s = watch(engine, picture, screen, interrupts, duration)
+                elapsed_s = watch(engine, picture, screen, interrupts, duration, folder)
             interrupts.over = True
         stats = {
             "duration_s": elapsed_s,

@@ -31,7 +31,7 @@ from motioncue.recording.recorder import RING_BYTES, package_kind
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
 
 GRACE_S = 1.0  # beyond the requested time, for the last answer
-TELL_S = 10.0  # interval between messages about waiting
+TELL_S = 2.0, 10.0  # without an engine: until the first message, and from one to the next
 WAIT_S = 60.0  # longest wait for an engine if a duration is requested
 
 
@@ -97,7 +97,7 @@ def command(
                 simulator.on_sent = writer_of(ring)
             waits = "" if endpoints[0].startswith("udp:") else ", as soon as an engine listens there"
             click.echo(f"playing {what} to {', '.join(endpoints)}{waits}", err=True)
-            elapsed_s = play(simulator, interrupts, duration)
+            elapsed_s = play(simulator, interrupts, duration, ", ".join(endpoints))
         interrupts.over = True
         stats = {
             "duration_s": elapsed_s,
@@ -135,11 +135,11 @@ def writer_of(ring: RecordRing) -> Callable[[bytes, int], bool]:
     return lambda package, to: ring.write(package_kind(to), now_ns(), package)
 
 
-def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None) -> float:
+def play(simulator: Any, interrupts: Interrupts, duration_s: float | None, where: str) -> float:
     """Let the simulator play to its end, or until a signal or the end of the time; return how long it took [s].
 
-    Waiting for the engine before the first frame does not count, and is reported now and then; if there is a time
-    limit, the wait ends after a minute.
+    Waiting for the engine before the first frame does not count, and is reported soon, then now and then; if there is a
+    time limit, the wait ends after a minute.
     """
     refused: list[MotioncueError] = []
 
@@ -152,7 +152,7 @@ def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None
     thread = threading.Thread(target=run, name="motioncue simulate", daemon=True)
     start = time.monotonic()
     thread.start()
-    told = start
+    tell_at = start + TELL_S[0]
     began: float | None = None
     while thread.is_alive():
         now = time.monotonic()
@@ -164,9 +164,10 @@ def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None
             refused.append(EndpointError(f"--to: found nobody who listens there, in {WAIT_S:g} s"))
         if interrupts.count or late or alone:
             simulator.stop()
-        if now - told > TELL_S and not simulator.replies and not simulator.rate_hz():
-            told = now
-            click.echo("still waiting for an engine", err=True)
+        if now > tell_at and not simulator.replies and not simulator.rate_hz():
+            tell_at = now + TELL_S[1]
+            until = "" if duration_s is None or began else f", {max(0.0, start + WAIT_S - now):.0f} s more"
+            click.echo(f"waiting for an engine (motioncue run) at {where}{until}; Ctrl-C ends", err=True)
         thread.join(0.05)
     if refused:
         raise refused[0]

@@ -1,7 +1,9 @@
 """``motioncue tell``: operates and retunes a run from another terminal; and the end at which a run hears it."""
 
+import hmac
 import logging
 import os
+import secrets
 import socket
 import stat
 import struct
@@ -9,10 +11,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import click
 import msgspec
@@ -28,7 +30,16 @@ LARGEST = 8192  # bytes of a request or an answer
 PATIENCE_S = 1.0  # for the whole of a request
 ANSWER_S = 30.0  # for an answer, because settings are designed before
 PAUSE_S = 0.02  # between two requests
+PROFILE = "profile="  # begins a change to another profile
 LOOK_S = 0.2  # from one look whether the run has ended to the next
+
+PORTS = sys.platform == "win32"
+"""Whether runs are reached at ports of this machine, for lack of Unix sockets.
+
+A file says which port, and the word that a request begins with.  It is in the user's own folder, as the socket is
+elsewhere: who can read it may tell the run.
+"""
+SUFFIX = (".sock", ".port")
 
 Change = Annotated[str, msgspec.Meta(max_length=200, pattern="=")]
 
@@ -44,6 +55,19 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
     """Whether a change that could be a slip of the hand is meant."""
 
 
+class Profiles(Protocol):
+    """The profiles among which a run can be switched."""
+
+    used: str
+    """Name of the one in use."""
+
+    def switch(self, name: str) -> None:
+        """Use another one, with the usual fade; ConfigError if there is none of the name."""
+
+    def next(self) -> None:
+        """Use the one behind it."""
+
+
 class Answer(msgspec.Struct):
     """What a run answers."""
 
@@ -52,13 +76,19 @@ class Answer(msgspec.Struct):
     state: str
     refused: str = ""
     """Why no setting was changed."""
+    platform: list[str] = []
+    """What the platform says about itself, if its replies are read."""
     doubts: list[str] = []
     """What would have to be confirmed first; then no setting was changed."""
 
 
 def folder() -> Path:
     """Return the folder of this user's runs; raise OSError if it is another one's, or open to others."""
-    user = os.getuid() if sys.platform != "win32" else 0
+    if sys.platform == "win32":  # Windows keeps others out of it
+        local = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "motioncue"
+        local.mkdir(parents=True, exist_ok=True)
+        return local
+    user = os.getuid()
     path = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/motioncue-{user}") / "motioncue"
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
@@ -73,30 +103,31 @@ def folder() -> Path:
     return path
 
 
+def known_runs() -> list[Path]:
+    """Return the files by which runs of this user are reached, also of runs that were killed."""
+    return sorted(folder().glob(f"*{SUFFIX[PORTS]}"))
+
+
 class Hearing:
-    """Hears what a run is told by programs of the same user, while entered; without such sockets it hears nothing.
+    """Hears what a run is told by programs of the same user, while entered.
 
     Operations go the way of keys and signals, settings through `Engine.retune`.  One request at a time, each short:
     nothing here can delay a packet, a key or the end.
     """
 
-    def __init__(self, engine: Engine, interrupts: Interrupts) -> None:
-        self._engine, self._interrupts = engine, interrupts
+    def __init__(self, engine: Engine, interrupts: Interrupts, profiles: Profiles | None = None) -> None:
+        self._engine, self._interrupts, self._profiles = engine, interrupts, profiles
         self._over = threading.Event()
+        self._file = ExitStack()  # by which it is found
+        self._word = b""
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> "Hearing":
         """Begin to hear."""
-        if not hasattr(socket, "AF_UNIX"):
-            return self
         try:
-            self._path = folder() / f"{os.getpid()}.sock"
-            self._path.unlink(missing_ok=True)
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self._socket.bind(str(self._path))
-            self._socket.listen(4)
-            self._socket.settimeout(LOOK_S)
+            self._listen()
         except OSError as error:
+            self._hide()
             log.info("`motioncue tell` cannot reach this run: %s", error)
             return self
         self._thread = threading.Thread(target=self._run, name="motioncue hearing", daemon=True)
@@ -108,11 +139,35 @@ class Hearing:
     ) -> None:
         """Hear nothing any more."""
         self._over.set()
+        self._hide()
         if self._thread is not None:
-            with suppress(OSError):
-                self._path.unlink()
             self._thread.join(PATIENCE_S + LOOK_S)
             self._socket.close()
+
+    def _hide(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+
+    def _listen(self) -> None:
+        """Open the socket, then the file by which it is found."""
+        path = folder() / f"{os.getpid()}{SUFFIX[PORTS]}"
+        path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_INET if PORTS else socket.AF_UNIX)
+        self._socket.settimeout(LOOK_S)
+        self._file.callback(path.unlink, missing_ok=True)
+        if not PORTS:
+            self._socket.bind(str(path))
+            self._socket.listen(4)
+            return
+        if sys.platform == "win32":  # nobody else at the same port
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.listen(4)
+        self._word = secrets.token_hex(16).encode() + b" "
+        # Open until the end: on Windows nobody can remove it before, which shows that the run lives.
+        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0)
+        self._file.enter_context(file)
+        file.write(b"%d %s" % (self._socket.getsockname()[1], self._word))
 
     def _run(self) -> None:
         while not self._over.is_set():
@@ -120,12 +175,14 @@ class Hearing:
                 connection, _ = self._socket.accept()
                 with connection:
                     if _same_user(connection):
-                        connection.sendall(msgspec.json.encode(self._told(received(connection, PATIENCE_S))) + b"\n")
+                        message, known = received(connection, PATIENCE_S), len(self._word)
+                        if hmac.compare_digest(message[:known], self._word):
+                            connection.sendall(msgspec.json.encode(self._told(message[known:])) + b"\n")
                 self._over.wait(PAUSE_S)
 
     def _told(self, message: bytes) -> Answer:
         """Do what a message asks for, operations first; return the answer."""
-        from motioncue.view.model import path_of
+        from motioncue.view.model import path_of, replied
 
         profile, refused, doubtful = self._engine.profile, "", list[str]()
         try:
@@ -140,23 +197,33 @@ class Hearing:
             refused = f"no request: {error}"
         except MotioncueError as error:
             refused = str(error)
-        return Answer(profile.name, path_of(profile), self._engine.stats()["state"].lower(), refused, doubtful)
+        stats = self._engine.stats()
+        says = replied(stats, int(self._engine.newest()["operation"][0]))
+        return Answer(profile.name, path_of(profile), stats["state"].lower(), refused, says, doubtful)
 
     def _changed(self, request: Request) -> list[str]:
         """Change settings, or return what of it is doubtful."""
+        from motioncue.engine.assembly import load_profile
         from motioncue.engine.pipeline import changed
         from motioncue.view.editor import doubts
 
         before = self._engine.requested
-        found = [] if request.sure else doubts(before, changed(before, request.changes))
+        names = [change.removeprefix(PROFILE) for change in request.changes if change.startswith(PROFILE)]
+        if names and len(request.changes) > 1:
+            raise ConfigError(f"tell: found {PROFILE}{names[0]} and settings, allowed is one of them at a time")
+        if names and self._profiles is not None:  # who named the folder meant all of its profiles
+            self._profiles.switch(Path(names[0]).name.removesuffix(".toml"))
+            return []
+        after = load_profile(Path(names[0])) if names else changed(before, request.changes)
+        found = [] if request.sure else doubts(before, after)
         if not found:
-            self._engine.retune(request.changes)
+            self._engine.retune(after if names else request.changes)
         return found
 
 
 def _same_user(connection: socket.socket) -> bool:
     """Say whether the other end is a program of this user; elsewhere than on Linux the folder keeps others out."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or PORTS:
         return True
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return bool(user == os.getuid())
@@ -174,20 +241,34 @@ def received(connection: socket.socket, patience_s: float) -> bytes:
     return data
 
 
+def reach(path: Path, connection: socket.socket) -> bytes:
+    """Connect a socket to the run that is reached by a file; return what a request begins with."""
+    connection.settimeout(PATIENCE_S)
+    if not PORTS:
+        connection.connect(str(path))
+        return b""
+    if sys.platform == "win32":
+        with suppress(PermissionError):  # a run that lives holds it
+            path.unlink()
+    port, _, word = path.read_bytes().strip().partition(b" ")
+    connection.connect(("127.0.0.1", int(port or b"0")))
+    return word + b" "
+
+
 def runs(request: Request, among: list[Path]) -> Iterator[tuple[Path, Answer]]:
     """Tell runs something; yield the answers of those that live, and remove what others have left."""
     for path in among:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        with socket.socket(socket.AF_INET if PORTS else socket.AF_UNIX) as connection:
             try:
-                connection.settimeout(PATIENCE_S)
-                connection.connect(str(path))
+                word = reach(path, connection)
             except ConnectionRefusedError:  # of a run that was killed
-                path.unlink(missing_ok=True)
+                with suppress(PermissionError):
+                    path.unlink(missing_ok=True)
                 continue
-            except OSError:
+            except (OSError, ValueError):
                 continue
             try:
-                connection.sendall(msgspec.json.encode(request) + b"\n")
+                connection.sendall(word + msgspec.json.encode(request) + b"\n")
                 yield path, msgspec.json.decode(received(connection, ANSWER_S), type=Answer)
             except (OSError, msgspec.MsgspecError) as error:
                 raise ConfigError(f"run {path.stem}: gave no answer ({error})") from error
@@ -201,21 +282,21 @@ def runs(request: Request, among: list[Path]) -> Iterator[tuple[Path, Answer]]:
 def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool) -> None:
     """Operate and retune a running `motioncue run` or `demo` of the same user.
 
-    WHAT is engage, hold, park, keep (write --record-last), quit (park and end), or KEY=VALUE, a setting of its profile;
-    several settings come into force together.  Without WHAT, what runs is listed; park without --run parks all.
+    WHAT is engage, hold, park, keep (write --record-last), quit (park and end), next (the next profile of its folder),
+    profile=NAME (of that folder, else built in or a file), or KEY=VALUE, a setting of its profile; several settings
+    come into force together.  Without WHAT, what runs is listed; park without --run parks all.
 
     \b
     Example:  motioncue tell park
+              motioncue tell profile=rally
               motioncue tell cueing.surge.gain=0.4
     """
-    if not hasattr(socket, "AF_UNIX"):
-        raise ConfigError("tell: this system has no such sockets; --watch, --view and events do it here")
     operations = [word for word in words if "=" not in word]
     for word in operations:
         if word not in WORDS:
             raise ConfigError(f"tell: {not_among(word, [*WORDS, 'KEY=VALUE'])}")
     try:
-        known = sorted(folder().glob("*.sock"))
+        known = known_runs()
     except OSError as error:
         raise ConfigError(f"tell: {error}") from error
     found = list(runs(Request(), known))
@@ -224,7 +305,7 @@ def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool
     everyone = set(words) == {"park"} and which is None and chosen  # whoever is in doubt parks
     if words and len(chosen) != 1 and not everyone:
         raise ConfigError(f"tell: {'several run' if chosen else 'no such run'}; running: {listed}")
-    changes = [word for word in words if "=" in word]
+    changes = [_whole(word) for word in words if "=" in word]
     if words:
         chosen = list(runs(Request(operations, changes, sure), [path for path, _ in chosen]))
     answers = [{"process": int(path.stem), **msgspec.to_builtins(each)} for path, each in chosen]
@@ -239,9 +320,16 @@ def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool
             raise ConfigError(f"{'; '.join(answer['doubts'])}: --sure if that is meant; nothing is changed")
 
 
+def _whole(change: str) -> str:
+    """Return a change with the whole path of its profile, if that is a file here: the run has another folder."""
+    file = Path(change.removeprefix(PROFILE))
+    return f"{PROFILE}{file.resolve()}" if change.startswith(PROFILE) and file.is_file() else change
+
+
 def _print(answers: list[dict[str, Any]], words: tuple[str, ...]) -> None:
     for each in answers:
         said = "" if each["refused"] or each["doubts"] else "".join(f"; told: {word}" for word in words)
-        click.echo(f"{each['process']}  {each['path']}  {each['state']}{said}")
+        platform = f"; platform: {', '.join(each['platform'])}" if each["platform"] else ""
+        click.echo(f"{each['process']}  {each['path']}  {each['state']}{platform}{said}")
     if not answers:
         click.echo("nothing runs")

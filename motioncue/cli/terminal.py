@@ -616,6 +616,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("frames in", str(stats["frames_received"] or none_received(stats["rejected"]))),
         ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz" if stats["packets_sent"] else "0"),
         *lost_rows(stats["outputs"]),
+        *reply_rows(stats["outputs"]),
         *([("late by", lateness(stats["lateness_us"])), ("skipped", str(stats["skipped"]))] if heard else []),
         ("rejected", reasons(stats["rejected"])),
         ("state", changes(stats)),
@@ -656,6 +657,20 @@ def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
             if output["unheard"]
         ),
     ]
+
+
+def reply_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return rows about what controllers have answered; none if no reply is described."""
+    rows = []
+    for output in outputs:
+        if said := output.get("replies"):
+            more = "".join(f", {said[key]} {text}" for key, text in UNUSED_REPLIES.items() if said[key])
+            rows.append(("replies", f"{said['received']} from {output['endpoint']}{more}"))
+    return rows
+
+
+UNUSED_REPLIES = {"refused": "with numbers that cannot be", "skipped": "bytes of no reply"}
+"""Labels of what was not used, by its counter."""
 
 
 def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:

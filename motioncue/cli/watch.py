@@ -1,5 +1,6 @@
 """Watches a running engine to its end: shows it, passes on requests, takes it to neutral."""
 
+import logging
 import math
 import re
 import time
@@ -9,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.cli.operator_input import ENTER, ESC, Interrupts, Keys
-from motioncue.cli.tell import Hearing
+from motioncue.cli.tell import Hearing, Profiles
 from motioncue.cli.terminal import PERIOD_S, STATES, History, Rate, Screen, Transition, View, microseconds
 from motioncue.engine.engine import Engine
 from motioncue.engine.leaving import leaving_of
 from motioncue.platforms.build import Built
 from motioncue.profile.explain import bounds_off
-from motioncue.view.model import PlatformInForce, felt_of, positions_of, used_of, values_of
+from motioncue.view.model import PlatformInForce, felt_of, positions_of, replied, used_of, values_of
+
+log = logging.getLogger("motioncue")
 
 SHOWN = 20  # most transitions in a view
 
@@ -25,9 +28,10 @@ PARKS = ("p", ESC)
 APART_S = 1.0  # from one key to the next, if they are not a word
 WAITS_S = 5.0  # how long a key waits for Enter
 
-KEYS = {"e": "engage", "h": "hold", "q": "quit", "r": "keep"}
+KEYS = {"e": "engage", "h": "hold", "q": "quit", "r": "keep", "n": "next"}
 """Operation that each of the other keys requests, if Enter follows: one that was hit by mistake, or a word that was
-meant for another window, asks for nothing else than to park.  "quit" parks and ends."""
+meant for another window, asks for nothing else than to park.  "quit" parks and ends, "next" is the folder's next
+profile."""
 
 LOST = {"send_errors": "not sent", "unheard": "nobody there"}
 """Labels of packets that did not arrive, by their statistic."""
@@ -36,12 +40,20 @@ LOST = {"send_errors": "not sent", "unheard": "nobody there"}
 TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 
-def travel_of(tick: npt.NDArray[np.void], built: Built | None) -> list[tuple[str, str]]:
-    """Return how far each actuator is from neutral, as a share of its travel; without a platform, displacements."""
+def travel_of(tick: npt.NDArray[np.void], built: Built | None, *, heard: bool = False) -> list[tuple[str, str]]:
+    """Return how far each actuator is from neutral, as a share of its travel; without a platform, displacements.
+
+    With `heard`, the platform says where they are: that follows what is sent.
+    """
     if built is None:
         names = ("surge", "sway", "heave")
         return [(name, f"{tick['cue'][f'{name}_displacement'][0]:+.3f} m") for name in names]
-    return [(name, f"{100.0 * share:+4.0f} %") for name, share in used_of(positions_of(tick, built), built).items()]
+    asked = used_of(positions_of(tick, built), built)
+    found = used_of(tick["feedback"][0, : len(asked)], built) if heard else {}
+    return [
+        (name, f"{100.0 * share:+4.0f} %" + (f" at {100.0 * found[name]:+4.0f} %" if found else ""))
+        for name, share in asked.items()
+    ]
 
 
 class EngineView:
@@ -57,6 +69,7 @@ class EngineView:
         address: str = "",
         refused: Callable[[], str] = str,
         cue: Callable[[], tuple[Mapping[str, float], int]] | None = None,
+        profiles: Profiles | None = None,
     ) -> None:
         self._engine = engine
         self._title = title
@@ -65,6 +78,7 @@ class EngineView:
         self._address = address
         self._refused = refused
         self._cue = cue
+        self._profiles = profiles
         self._history = History([("car", "car"), ("felt", "felt"), ("cue", "ask")])  # the page says "asked"
         self._platform = PlatformInForce()
         self._in, self._out = Rate(), Rate()
@@ -81,6 +95,7 @@ class EngineView:
                 ("out", f"{self._out.add(elapsed_s, packets):5.1f} packets/s"),
                 ("asked", f"{100 * weight:3.0f} %"),
                 *([("operator", operator)] if operator != "engage" else []),
+                *([("profile", self._profiles.used)] if self._profiles is not None else []),
             ],
             [
                 ("late p50", f"{microseconds(late['p50']):>7}"),
@@ -91,10 +106,13 @@ class EngineView:
                 *((text, str(stats[name])) for name, text in LOST.items() if stats[name]),
             ],
         ]
+        if says := replied(stats, int(tick["operation"][0])):
+            facts.append([("platform", ", ".join(says))])
         poses = self._engine.profile.cueing.poses
         motion = values_of(tick["motion"]) if tick["motion"]["time"][0] else {}
         felt = felt_of(tick["motion"]) if motion and poses else {}
         state = stats["state"].lower()
+        placed = any(output.get("replies", {}).get("positions") for output in stats["outputs"])
         return View(
             title=self._title,
             state=state,
@@ -105,19 +123,19 @@ class EngineView:
             scales=self._history.scales,
             caught={**stats["events"], **stats["rejected"]},
             limited={name: share for name, share in stats["limited"].items() if share > 0.0},
-            travel=travel_of(tick, self._platform(self._engine.profile)) if poses else (),
+            travel=travel_of(tick, self._platform(self._engine.profile), heard=placed) if poses else (),
             transitions=[
                 Transition(move["t"], move["reason"], move["to"].lower()) for move in stats["transitions"][-SHOWN:]
             ],
             messages=[line for line in list(self._messages) if not TRANSITION.search(line)],
-            hint=_hint(state, operator, keys, chosen),
+            hint=_hint(state, operator, keys, chosen, self._profiles is not None),
             off=bounds_off(self._engine.profile),
             address=self._address,
             refused=self._refused(),
         )
 
 
-def _hint(state: str, operator: str, keys: bool, chosen: str = "") -> str:
+def _hint(state: str, operator: str, keys: bool, chosen: str = "", several: bool = False) -> str:
     """Return a text of what the operator can do now; how to park comes first, as it is what stays if there is no room.
 
     `chosen` is the key that waits for Enter.
@@ -128,14 +146,14 @@ def _hint(state: str, operator: str, keys: bool, chosen: str = "") -> str:
         return "Ctrl-C ends with a fade to neutral"
     if chosen:
         return f"p or Esc parks  ·  Enter: {_word(chosen)}"
-    what = "  ".join(f"{key} {_word(key)}" for key in KEYS)
+    what = "  ".join(f"{key} {_word(key)}" for key in KEYS if several or KEYS[key] != "next")
     after = "  ·  after a fault only e goes on" if state == "fault" else ""
     return f"p or Esc parks  ·  with Enter: {what}{after}"
 
 
 def _word(key: str) -> str:
     """Return what a key asks for, in words."""
-    return "park and quit" if KEYS[key] == "quit" else KEYS[key]
+    return {"quit": "park and quit", "next": "next profile"}.get(KEYS[key], KEYS[key])
 
 
 class Operator:
@@ -176,11 +194,16 @@ class Operator:
 
 
 def watch(
-    engine: Engine, view: Callable[..., View], screen: Screen, interrupts: Interrupts, duration_s: float | None
+    engine: Engine,
+    view: Callable[..., View],
+    screen: Screen,
+    interrupts: Interrupts,
+    duration_s: float | None,
+    profiles: Profiles | None = None,
 ) -> float:
     """Carry out the operator's requests until the end is requested or time is up, then fade to neutral."""
-    with Keys() as keys, Hearing(engine, interrupts):
-        return _watch(engine, view, screen, interrupts, keys, duration_s)
+    with Keys() as keys, Hearing(engine, interrupts, profiles):
+        return _watch(engine, view, screen, interrupts, keys, duration_s, profiles)
 
 
 def _watch(
@@ -190,6 +213,7 @@ def _watch(
     interrupts: Interrupts,
     keys: Keys,
     duration_s: float | None,
+    profiles: Profiles | None,
 ) -> float:
     start = time.monotonic()
     end_at = float("inf") if duration_s is None else duration_s
@@ -207,6 +231,12 @@ def _watch(
         if "keep" in asked:
             engine.keep()
             asked = [name for name in asked if name != "keep"]
+        for _ in range(asked.count("next")):
+            if profiles is None:
+                log.warning("next: this run has one profile; --profile FOLDER gives it several")
+            else:
+                profiles.next()
+        asked = [name for name in asked if name != "next"]
         if "quit" in asked and not hurried:
             hurried = True
             park_at, end_at = elapsed, min(end_at, elapsed + leaving_of(profile).stop_s)

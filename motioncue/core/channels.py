@@ -18,6 +18,7 @@ __all__ = [
     "ACTUATORS",
     "AHEAD_MARK",
     "AHEAD_S",
+    "CAR",
     "CUE",
     "CUE_DTYPE",
     "GRAVITY",
@@ -104,6 +105,10 @@ MOVERS = tuple(channel.name for channel in (*MOVING, *CUE[len(BODY) : -1]))
 ACTUATORS = 12
 """Largest number of a platform's actuators."""
 
+CAR = tuple(each._replace(name=f"car_{each.name}", positive=each.positive.partition(";")[0]) for each in BODY)
+"""The car's own motion as an output that asks for it gets it: faded and bounded as the cue is, but not washed out; 0
+where the source has none."""
+
 _UP = (
     Channel("up_east", "1", "the body's up axis leans east"),
     Channel("up_north", "1", "the body's up axis leans north"),
@@ -114,16 +119,18 @@ ACTUATION = (
     *CUE,
     *_UP,
     *(Channel(f"actuator_{number}", "m or rad", "as the platform says") for number in range(1, ACTUATORS + 1)),
+    *CAR,
 )
 """Channels from which a packet can be encoded: the cue's, then those that an output's stages add."""
 
-ACTUATION_DTYPE = _dtype((*CUE, *_UP, Channel("actuators", "", "", "f8", ACTUATORS)))
+ACTUATION_DTYPE = _dtype((*CUE, *_UP, Channel("actuators", "", "", "f8", ACTUATORS), *CAR))
 """What one output is sent; ``actuators[0]`` is the channel ``actuator_1``."""
 
 OUTPUT = (
     Channel("cue", "", "within the output's own limits", "Cue"),
     *_UP,
     Channel("actuators", "", "positions of the platform's actuators, in their units; unused ones 0", "f8", ACTUATORS),
+    *CAR,
 )
 """The same with the cue as a record of its own, as C has it."""
 

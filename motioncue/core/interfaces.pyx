@@ -169,6 +169,13 @@ cdef class Stage:
         it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
         return it
 
+    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
+        """From now on read there what the car does, and the weight of the fade; NULL: the stage fades when parked.
+
+        A stage that needs the cue alone reads neither, so that a tick costs nothing for it.
+        """
+        return 0
+
 
 cdef extern from "motioncue/core/lanes.h" nogil:
     ctypedef struct mc_Machine:

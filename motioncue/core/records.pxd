@@ -14,6 +14,7 @@ cdef extern from "motioncue/core/records.h" nogil:
         CUE_ONLY "MC_CUE_ONLY"  # place of the first channel that a cue has and a motion has not
         CHANNELS "MC_CHANNELS"  # number of doubles a cue begins with: all but its time
         LIMITED "MC_LIMITED"  # number of a cue's channels that move the platform
+        CAR "MC_CAR"  # number of an actuation's channels of the car's own motion; they come last
 
     ctypedef struct Motion:  # what the vehicle does
         double surge  # [m/s^2] forward; acceleration without gravity
@@ -53,6 +54,17 @@ cdef extern from "motioncue/core/records.h" nogil:
         double up_north  # [1] the body's up axis leans north
         double up_up  # [1] the body stands on its wheels
         double actuators[12]  # positions of the platform's actuators, in their units; unused ones 0
+        double car_surge  # [m/s^2] forward
+        double car_sway  # [m/s^2] right
+        double car_heave  # [m/s^2] up
+        double car_roll  # [rad] right side down
+        double car_pitch  # [rad] nose up
+        double car_yaw  # [rad] nose right
+        double car_roll_rate  # [rad/s] about the body's forward axis, right side going down
+        double car_pitch_rate  # [rad/s] about the body's right axis, nose going up
+        double car_yaw_rate  # [rad/s] about the body's down axis, nose going right
+        double car_speed  # [m/s] magnitude of velocity
+        double car_engine_speed  # [rpm] engine turning
 
     ctypedef struct Tick:  # one tick of the emitter
         int64_t index  # index on the time grid; a gap is a skipped tick

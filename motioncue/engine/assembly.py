@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing, sources
-from motioncue.core.channels import AHEAD_S, CUE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.channels import AHEAD_S, BODY, CUE, CUE_DTYPE, MOTION_DTYPE, MOVERS
 from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.fitting import gains_for
@@ -21,7 +21,7 @@ from motioncue.engine.tick import Settings
 from motioncue.errors import ConfigError, not_among
 from motioncue.frames.intake import Intake
 from motioncue.output import packet as custom
-from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.output.actuation import CarMotion, OutputChain, UpVector
 from motioncue.output.check_in import check_exchanges
 from motioncue.platforms import build as platforms
 from motioncue.platforms.settings import Platform
@@ -363,8 +363,16 @@ def limits_of_output(profile: Profile, output: Output) -> CueLimits:
     return _limits(output.limits.bounds(), period_ns_of(profile))
 
 
-def _limits(bounds: Mapping[str, Sequence[float | None]], period_ns: int) -> CueLimits:
-    limits = CueLimits()
+def limits_of_car(profile: Profile, output: Output) -> CueLimits:
+    """Return the bounds on the car's own motion, as one output sends it."""
+    channels = [channel.name for channel in BODY]
+    return _limits(output.limits.car_bounds(), period_ns_of(profile), channels)
+
+
+def _limits(
+    bounds: Mapping[str, Sequence[float | None]], period_ns: int, channels: Sequence[str] = MOVERS
+) -> CueLimits:
+    limits = CueLimits(channels)
     for channel, (value, rate, acceleration, jerk) in bounds.items():
         assert value is not None
         limits.add(channel, value, rate, acceleration, jerk, dt=period_ns * 1e-9)
@@ -378,6 +386,9 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     reads = {channel for _, encoding in streams_of(output, profile.platform).values() for channel in encoding.reads}
     if reads & set(UpVector.fills):
         stages.append(UpVector())
+    if reads & set(CarMotion.fills):
+        pace = min(1.0, period_ns_of(profile) * 1e-9 / profile.supervisor.fade_s)
+        stages.append(CarMotion(limits_of_car(profile, output), pace))
     if profile.platform is not None and any(name.startswith("actuator_") for name in reads):
         planned = profile.cueing.eases and profile.cueing.for_platform
         stages.append(platforms.stage_of(profile.platform, period_ns_of(profile), planned=planned))
@@ -389,7 +400,14 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     return chain
 
 
-def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: int = 0) -> npt.NDArray[np.void]:
+def actuate(
+    profile: Profile | str | Path,
+    cues: npt.NDArray[np.void],
+    output: int = 0,
+    *,
+    motion: npt.NDArray[np.void] | None = None,
+    weight: npt.NDArray[np.float64] | None = None,
+) -> npt.NDArray[np.void]:
     """Return what one output is sent for `cues`, computed offline.
 
     Parameters
@@ -400,6 +418,11 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
         Cues such as `cue` returns, one row per tick.
     output : int
         Index of the output in the profile, from 0.
+    motion : ndarray of MOTION_DTYPE, shape (n,), optional
+        What the car does at each tick, for an output that sends channels such as ``car_surge``.
+    weight : ndarray of float64, shape (n,), optional
+        The share of it that is sent, 0 to 1; 1 if not given.  ``motion`` and ``weight`` of recorded ticks give what was
+        sent.
 
     Returns
     -------
@@ -409,7 +432,8 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
     Raises
     ------
     ConfigError
-        If the profile is refused, `cues` is not an array of its kind, or the output does not exist.
+        If the profile is refused, an array is not of its kind, the output does not exist, or it sends the car's own
+        motion and there is none.
 
     Examples
     --------
@@ -423,7 +447,19 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
         raise ConfigError(f"cues: found {cues.dtype} of shape {cues.shape}, allowed is CUE_DTYPE, shape (n,)")
     if not isinstance(output, int | np.integer) or not 0 <= output < len(profile.outputs):
         raise ConfigError(f"output: found {shown(output)}, allowed are 0 to {len(profile.outputs) - 1}")
-    sent: npt.NDArray[np.void] = chain_of(profile, profile.outputs[output]).process(cues)
+    chain = chain_of(profile, profile.outputs[output])
+    if motion is None and set(CarMotion.fills) & set(chain.fills):
+        raise ConfigError(f"motion: found None, allowed is what the car does: output {output} sends it")
+    for name, array, dtype in (("motion", motion, MOTION_DTYPE), ("weight", weight, np.dtype(np.float64))):
+        if array is not None and (array.dtype != dtype or array.shape != cues.shape):
+            raise ConfigError(
+                f"{name}: found {array.dtype} of shape {array.shape}, allowed is {dtype.name}, shape {cues.shape}"
+            )
+    sent: npt.NDArray[np.void] = chain.process(
+        cues,
+        None if motion is None else np.ascontiguousarray(motion),
+        None if weight is None else np.ascontiguousarray(weight),
+    )
     return sent
 
 
@@ -433,6 +469,8 @@ def intake_of(profile: Profile) -> Intake:
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
     intake: Intake = sources.source(sources.system_of(source)).intake(options_of(profile), source.head_m, derivation)
     intake.watch(profile.watch)
+    if source.car is not None:
+        intake.read_car(source.car.offset, source.car.bytes, source.car.size or 0)
     if not source.endpoints:
         intake.take_ahead()
     return intake

@@ -377,7 +377,7 @@ cdef class Batch:
         cdef int k
         cdef int64_t rig
         for rig in range(self.n):
-            memset(&actuation[rig], 0, sizeof(Actuation))
+            memset(&actuation[rig].up_east, 0, sizeof(Actuation) - sizeof(Cue))
             actuation[rig].cue = cue[rig]
         for k in range(<int>STAGES):
             row_step(&self.stages[k], <double*>actuation, ACTUATION)
@@ -400,6 +400,8 @@ cdef class Batch:
                 raise ValueError(f"step: found actuation of shape ({actuations.shape[0]},), allowed is ({allowed},)")
             if np.may_share_memory(actuation, motion) or np.may_share_memory(actuation, cue):
                 raise ValueError("step: found actuation in the memory of another, allowed is an array of its own")
+        for i, chain in enumerate(self.alive[2]):       # may send the car's own motion
+            (<OutputChain>chain).read_motion(&motions[i], NULL)
         self.motion, self.cue, self.actuation = motions, cues, actuations
         self.motion_array, self.cue_array, self.actuation_array = motion, cue, actuation
         return 0

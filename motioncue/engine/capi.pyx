@@ -50,6 +50,7 @@ ctypedef struct Handle:     # the target of a motioncue_stepper*
     CueingState* cueing
     int64_t period_ns
     bint parked
+    Motion* car             # read by an output that sends the car's own motion; NULL if none does
     PyObject* stepper       # owns the memory behind the other pointers
 
 
@@ -62,7 +63,9 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
     handle = <Handle*>malloc(sizeof(Handle))
     if handle == NULL:
         raise MemoryError
-    handle[0] = Handle(stepper.cueing, stepper.period_ns, False, <PyObject*>stepper)
+    handle[0] = Handle(stepper.cueing, stepper.period_ns, False, NULL, <PyObject*>stepper)
+    if "car_surge" in stepper._cueing.settings.chains[0].fills:
+        handle.car = <Motion*>stepper._in
     Py_INCREF(stepper)
     return handle
 
@@ -88,9 +91,15 @@ cdef int64_t period_ns(const motioncue_stepper* stepper) noexcept nogil:
 
 
 cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motioncue_cue* cue) noexcept nogil:
+    cdef const Handle* handle
+    cdef bint taken
     if stepper == NULL or motion == NULL or cue == NULL:
         return 0
-    return cueing_step((<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
+    handle = <const Handle*>stepper
+    taken = cueing_step(handle.cueing, <const Motion*>motion, <Cue*>cue)
+    if taken and handle.car != NULL:
+        handle.car[0] = (<const Motion*>motion)[0]
+    return taken
 
 
 cdef void reset(motioncue_stepper* stepper) noexcept nogil:

@@ -154,6 +154,7 @@ cdef class Emitter:
         self._intake, self._clock = intake, clock
         self._cueing, self._along = Cueing(settings), Along()
         self._cued = &self._cueing.state
+        self._cueing.read_motion(&self._bridge.motion, &self._tick.weight)
         self._input = &intake.intake.slot
         self._time = clock.calls
         self._period, self._outputs = settings.period_ns, settings.design.outputs
@@ -221,17 +222,18 @@ cdef class Emitter:
             t.operation += ENGAGED_NOW
         if s.unsent:
             t.operation += OUTPUT_LOST_NOW
+            if s.reset and s.state == FAULT and self.parked() and s.still:
+                take_back(&self._sinks, self._deadline, self._driven)   # one that answers is ready only once it is asked
         supervise(s, self._deadline, &step)
         if step.moved:
             self.report(&step)
-            if step.before == FAULT:
-                take_back(&self._sinks, self._deadline)
         age = self._bridge.age
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
         self.foresee(self._deadline - (self._bridge.age - age))
         self.cue(&step)
+        t.weight = step.weight
         if s.platform & STANDS:
             chain_stand(self._cued.now.chains[self._driven], t.feedback, s.platform & FOUND)
         encode_outputs(
@@ -250,7 +252,6 @@ cdef class Emitter:
         t.state = s.state
         t.frames = s.input.count
         t.settings = self._cued.next.number if self._cued.overlap else self._cued.now.number
-        t.weight = step.weight
         t.motion = self._bridge.motion
         if self._driven >= 0:
             memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))

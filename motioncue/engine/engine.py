@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import socket
 import threading
@@ -27,7 +28,7 @@ from motioncue.output.check_in import CheckedIn
 from motioncue.output.packet import replies_of
 from motioncue.output.reply import Replies
 from motioncue.platforms.build import channels_of
-from motioncue.profile.explain import bounds_in_force, bounds_off, shown
+from motioncue.profile.explain import bounds_in_force, bounds_off, inverted, shown
 from motioncue.profile.profile import Output, Profile, Record, differences
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text, open_line
@@ -101,6 +102,7 @@ class Engine:
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
         self._replies: dict[str, Replies] = {}  # of controllers that answer, by their URL
+        self._texts: dict[str, str] = {}  # the newest that was no reply but can be read, by its URL
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
@@ -228,6 +230,7 @@ class Engine:
         for line in bounds_in_force(self.profile):
             log.info("%s", line)
         self._warn_of_bounds_off()
+        self._warn_of_inverted()
         if late := leaving_of(self.profile).late():
             log.warning("%s", late)
         if isinstance(self._receiver, Feeder):
@@ -241,6 +244,11 @@ class Engine:
         """Warn of bounds of the profile that are off."""
         if off := bounds_off(self.profile):
             log.warning("bounds off: %s", "; ".join(off))
+
+    def _warn_of_inverted(self) -> None:
+        """Warn of gains that turn a sense round."""
+        if keys := inverted(self.profile):
+            log.warning("inverted, which is worse than no motion unless it is meant: %s", ", ".join(keys))
 
     def feed(self, motion: Any, ahead: npt.NDArray[np.void] | None = None) -> bool:
         """Take one frame from the program that runs this engine.
@@ -378,6 +386,7 @@ class Engine:
         self._outputs.look(self._pipeline.emitter.outputs())
         for url, replies in self._replies.items():
             if said := replies.text():
+                self._texts[url] = said
                 self._journal.say((url, "text"), logging.INFO, f"{url}: says {said!r}, which is no reply as described")
         for url, checked_in in self._checked_in.items():
             if checked_in.lost():
@@ -395,6 +404,12 @@ class Engine:
     def requested(self) -> Profile:
         """The profile requested last, whose settings are in force a few ticks later, or when a fade has ended."""
         return self._pipeline.requested
+
+    @property
+    def car(self) -> int | str | None:
+        """Which car the simulator says it is, where ``source.car`` reads it; None before it has said."""
+        field, found = self.profile.source.car, self._pipeline.intake.car
+        return None if field is None or found is None else field.value(found)
 
     def retune(self, change: Change) -> None:
         """Change settings while the engine runs; the cue moves to them without a step.
@@ -444,6 +459,8 @@ class Engine:
             self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
         if bounds_off(self._logged_profile) != bounds_off(old):
             self._warn_of_bounds_off()
+        if inverted(self._logged_profile) != inverted(old):
+            self._warn_of_inverted()
 
     def keep(self) -> None:
         """Write the last seconds that a ``last_s`` recording holds in memory; other recordings need no call."""
@@ -544,8 +561,18 @@ class Engine:
         return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def _said(self, endpoint: str) -> dict[str, Any]:
-        """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there."""
-        return {"replies": self._replies[endpoint].said()} if endpoint in self._replies else {}
+        """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there.
+
+        Its counters, what it says, the ``positions`` of its actuators [m or rad], and the newest ``text`` that was no
+        reply.
+        """
+        replies = self._replies.get(endpoint)
+        if replies is None:
+            return {}
+        names = () if self.profile.platform is None else channels_of(self.profile.platform)
+        places = {name: at for name, at in zip(names, replies.positions, strict=False) if math.isfinite(at)}
+        text = {"text": self._texts[endpoint]} if endpoint in self._texts else {}
+        return {"replies": {**replies.said(), **({"positions": places} if places else {}), **text}}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent.

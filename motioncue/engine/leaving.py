@@ -15,7 +15,7 @@ from motioncue.errors import ConfigError
 from motioncue.platforms import build as platforms
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Limits, Output, Profile, Supervisor
-from motioncue.safety.settings import Free, in_si
+from motioncue.safety.settings import OF_CAR, Free, in_si
 
 __all__ = ["LEAVE_S", "Leaving", "check_leaving", "leaving_of"]
 
@@ -83,8 +83,15 @@ def _limits_of(outputs: tuple[Output, ...]) -> tuple[tuple[str, tuple[float | No
     return tuple(
         (f"output[{index}].limits.{name}", tuple(bounds))
         for index, output in enumerate(outputs)
-        for name, bounds in output.limits.bounds().items()
+        for name, bounds in [*output.limits.bounds().items(), *_car_bounds(output)]
     )
+
+
+def _car_bounds(output: Output) -> list[tuple[str, list[float | None]]]:
+    """Return the bounds on the car's own motion that an output sends, by their names."""
+    if output.packet is None or not any(each.startswith(OF_CAR) for each in output.packet.channels):
+        return []
+    return [(f"{OF_CAR}{name}", bounds) for name, bounds in output.limits.car_bounds().items()]
 
 
 @lru_cache(maxsize=64)  # asked for at every change of a setting

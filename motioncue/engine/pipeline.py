@@ -41,9 +41,13 @@ LIVE = (
     "output.limits",
     *(
         f"platform.{key}"
-        for key in ("preset", "description", "source", "gives_way", "park", "rise_s", "lag_s", "lag_damping")
+        for key in (
+            *("preset", "description", "source", "gives_way", "park", "rise_s"),
+            *("lag_s", "lag_damping", "dead_time_s"),
+        )
     ),
     *(f"platform.{key}" for key in ("leg", "crank", "post", "axes.travel", "axes.turn")),
+    "cars",
     "description",
     "name",
 )
@@ -57,7 +61,7 @@ REASONS = {
     **dict.fromkeys(("output.rate_hz", "output.spin_us", "output.keep_awake"), "how the sending thread runs"),
     **dict.fromkeys(("output.core", "output.lock_memory"), "how the sending thread runs"),
     **dict.fromkeys(("source.acceleration", "source.derivative_delay_s"), "how packets become motion"),
-    **dict.fromkeys(("source.options", "source.packet"), "how packets become motion"),
+    **dict.fromkeys(("source.options", "source.packet", "source.car"), "how packets become motion"),
 }
 """Why keys are fixed while it runs; others by `CONNECTED`."""
 

@@ -12,7 +12,7 @@ ends.  So whatever the new algorithm does first hardly counts, and the cue has n
 changed.  An algorithm that eases its own settings goes on alone instead.
 """
 
-from libc.math cimport M_PI, fabs, isfinite, rint
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
@@ -21,7 +21,7 @@ from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, 
 from motioncue.core.threads cimport mc_load
 from motioncue.frames.intake cimport Tuned, TunedSlot, tuned_write
 from motioncue.output.actuation cimport Chain, actuate, chain_reset
-from motioncue.safety.limiter cimport CueLimits, LimitSet, lean_cue, limit_cue, limits_rest
+from motioncue.safety.limiter cimport CueLimits, LimitSet, keep_turning, lean_cue, limit_cue, limits_rest
 
 
 cdef enum:
@@ -155,9 +155,7 @@ cdef inline void run_in_envelope(CueingState* c, Envelope* e, const Motion* moti
     cue[0] = e.state.good
     lean_cue(c.now.limits, channels)    # before the fade: half of pi is no lean, half its lean is 0
     if e.weight != 1.0 and not e.begin:
-        # Halves of a heading of pi and of -pi differ, so while faded, angles continue where they were.
-        cue.roll -= 2.0 * M_PI * rint((cue.roll - e.state.unfaded.roll) / (2.0 * M_PI))
-        cue.yaw -= 2.0 * M_PI * rint((cue.yaw - e.state.unfaded.yaw) / (2.0 * M_PI))
+        keep_turning(channels, &e.state.unfaded)
     e.state.unfaded = cue[0]
     if e.weight != 1.0:     # a weight of 1 keeps every bit
         for i in range(CHANNELS):
@@ -260,10 +258,14 @@ cdef class Settings:
     cdef Chain* _chains[OUTPUTS]
     cdef readonly object profile
     cdef readonly int64_t period_ns
+    cdef int read_motion(self, const Motion* motion, const double* weight) except -1
 
 
 cdef class Cueing:
     cdef CueingState state
+    cdef const Motion* _motion      # what the car does, for outputs that send it; NULL if nobody says
+    cdef const double* _weight      # the share of it that is sent; NULL: all, unless the platform is parked
     cdef list _kept         # settings that the ticks may still use, oldest first
     cdef int64_t _posted
     cdef int post(self, Settings settings) except -1
+    cdef int read_motion(self, const Motion* motion, const double* weight) except -1

@@ -188,6 +188,12 @@ cdef class Settings:
             NOT_POSTED,
         )
 
+    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
+        """Let the outputs that send the car's own motion read it there."""
+        cdef OutputChain chain
+        for chain in self.chains:
+            chain.read_motion(motion, weight)
+        return 0
 
     @property
     def number(self):
@@ -221,6 +227,7 @@ cdef class Cueing:
             )
         if stages_of(settings) != stages_of(self._kept[0]):
             raise ValueError("chains: found other stages, allowed are those of the ticks with other coefficients")
+        settings.read_motion(self._motion, self._weight)
         self._kept.append(settings)
         self._posted += 1       # from here to the exchange, nothing releases the GIL
         settings.design.number = settings.design.tuned.number = self._posted
@@ -230,6 +237,14 @@ cdef class Cueing:
             kept for kept in self._kept
             if kept.design.number >= oldest and <int64_t><uintptr_t>&kept.design != unread
         ]
+        return 0
+
+    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
+        """Let outputs that send the car's own motion read it there, with these settings and later ones."""
+        cdef Settings kept
+        self._motion, self._weight = motion, weight
+        for kept in self._kept:
+            kept.read_motion(motion, weight)
         return 0
 
     def retune(self, Settings settings not None):

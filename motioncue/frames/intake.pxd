@@ -110,6 +110,11 @@ ctypedef struct IntakeState:
     Events events
     Ring* ring              # recorder's ring for packages, frames and events; NULL if not recording
     int endpoint            # number of the newest package's endpoint, for the recording
+    int car_offset          # where packages say which car it is
+    int car_bytes           # 1 to 8; 0: nobody wants to know
+    int car_size            # of the packages that say it; 0: of any size
+    int64_t car             # the newest such bytes
+    int64_t cars            # number of packages that said it
 
 
 cdef inline void log_event(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memmove, memset
 
+import sys
 from math import radians
 
 import numpy as np
@@ -17,7 +18,7 @@ from motioncue.core.threads cimport (
     INCOMPLETE, LATE, NOT_FINITE,
     RATE_CONTRADICTED, REASONS, RECONNECT, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME,
     RECORD_PACKAGE, RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read,
-    mc_count, mc_load, ring_write,
+    mc_count, mc_load, mc_store, ring_write,
 )
 from motioncue.core.records cimport (
     MOVING, Motion, Placement, Publication, Telemetry, publication_clear, publication_read, publication_write,
@@ -492,6 +493,15 @@ cdef int without_ahead(IntakeState* s, const uint8_t* package, int size) noexcep
     return rest
 
 
+cdef void note_car(IntakeState* s, const uint8_t* package, int size) noexcept nogil:
+    """Keep the bytes that say which car it is, for other threads to read."""
+    cdef int64_t car = 0
+    if size >= s.car_offset + s.car_bytes and (s.car_size == 0 or size == s.car_size):
+        memcpy(&car, package + s.car_offset, s.car_bytes)
+        mc_store(&s.car, car)
+        mc_count(&s.cars, 1)
+
+
 cdef int intake_kind(IntakeState* s, const uint8_t* package, int size) noexcept nogil:
     """Return what a package is: 0 for motion in any form, another number for each other message, -1 if unknown."""
     cdef int near
@@ -529,6 +539,8 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
             if m.role == ROLE_NEEDED:
                 s.part_time = now
             mc_count(&s.counters.others, 1)
+    if s.car_bytes and reason == ACCEPTED:
+        note_car(s, plain, size)
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
     return &m.reply
@@ -731,6 +743,22 @@ cdef class Intake:
     def take_ahead(self):
         """Take what packages say of what the car will do; only a program's are asked, never those of a network."""
         self.intake.with_ahead = True
+
+    def read_car(self, int offset, int bytes, int size=0):
+        """From now on keep what accepted packages of this size, or of any, have there: up to 8 bytes that name the car.
+
+        Units: `offset`, `bytes`, `size` [bytes].
+        """
+        if not (0 <= offset and 1 <= bytes <= 8):
+            raise ValueError(f"car: found {bytes} bytes at {offset}, allowed are 1 to 8")
+        self.intake.car_offset, self.intake.car_bytes, self.intake.car_size = offset, bytes, size
+
+    @property
+    def car(self):
+        """The 8 bytes that hold the newest ones, zeros behind them; None before the first."""
+        if mc_load(&self.intake.cars) == 0:
+            return None
+        return int(mc_load(&self.intake.car)).to_bytes(8, sys.byteorder, signed=True)
 
     @property
     def replies_lost(self):

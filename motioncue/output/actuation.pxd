@@ -4,9 +4,11 @@ All outputs share one cue.  Each output copies it into its own actuation; the st
 of the actuation or fill its actuator channels, and the output's packets are encoded from the result.
 """
 
-from motioncue.core.records cimport Actuation, Cue
+from motioncue.core.blend cimport Fade
+from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.core.rotation cimport Turn
 from motioncue.core.interfaces cimport Stage, StageCalls
+from motioncue.safety.limiter cimport CueLimits, LimitSet
 from motioncue.safety.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, STATES
 
 
@@ -90,6 +92,21 @@ cdef inline void chain_continue(Chain* c, const Chain* before, double pace) noex
             stage.continue_from(stage.state, stage.coeffs, old.state, old.coeffs, pace)
 
 
+ctypedef struct CarState:
+    const Motion* motion    # NULL: there is none
+    const double* weight    # share that is sent, 0 to 1; NULL: by `fade`
+    Fade fade               # goes to neutral while the platform is parked
+    bint begun
+    Cue newest              # the newest channels that are numbers, before the fade
+    LimitSet* limits        # of channels of the car, in the places that a cue has for those of the same names
+
+
+cdef class CarMotion(Stage):
+    cdef readonly CueLimits limits
+    cdef CarState _state
+
+
 cdef class OutputChain:
     cdef Chain chain
     cdef readonly tuple stages
+    cdef int read_motion(self, const Motion* motion, const double* weight) except -1

@@ -228,7 +228,7 @@ def replies_of(table: PacketTable, actuators: Mapping[str, Actuated], *, stream:
     expected = []
     for index, reply in enumerate(table.reply):
         try:
-            expected.append(_expected(reply, actuators, stream))
+            expected.append(_expected(reply, actuators, stream, table.scale))
         except ConfigError as error:
             raise ConfigError(str(error).replace("output.packet", f"output.packet.reply[{index}]")) from error
     said = {claim.number for each in expected for claim in each.claims if not claim.says}
@@ -237,8 +237,8 @@ def replies_of(table: PacketTable, actuators: Mapping[str, Actuated], *, stream:
     return Replies(expected, len(actuators) if said else 0) if expected else None
 
 
-def _expected(table: ReplyTable, actuators: Mapping[str, Actuated], stream: bool) -> Expected:
-    """Return how a reply is found, and what its numbers say."""
+def _expected(table: ReplyTable, actuators: Mapping[str, Actuated], stream: bool, unit: float) -> Expected:
+    """Return how a reply is found, and what its numbers say; `unit` is the factor on positions in all packets."""
     if (table.size is None) == (table.text is None):
         raise ConfigError("output.packet: allowed is one of size (of a binary reply) and text")
     if table.text is not None:
@@ -252,13 +252,15 @@ def _expected(table: ReplyTable, actuators: Mapping[str, Actuated], stream: bool
                 "allowed is something behind each number, which shows its end"
             )
         found = [(table.values.get(each.name) or ReplyValue(channel=each.name), each.at) for each in inserted]
-        claims = [_claimed(value, actuators, "output.packet.text")._replace(at=at) for value, at in found]
+        claims = [_claimed(value, actuators, "output.packet.text", unit)._replace(at=at) for value, at in found]
         seal = None if checked is None else Seal(None, checked)
+        if table.length is not None:
+            raise ConfigError("output.packet.length: allowed in a binary reply, this one is a text")
         return Expected(None, len(literal), literal, [], seal, claims, stream and seal is None, table.lost_s)
     packet, checksum = layout_of(table), checksum_of(table)
     if stream and not table.constants and checksum is None:
         raise ConfigError("output.packet: found neither constants nor a checksum, allowed over a line is one of them")
-    claims = [_claimed(each, actuators, f"output.packet.fields[{n}]") for n, each in enumerate(table.fields)]
+    claims = [_claimed(each, actuators, f"output.packet.fields[{n}]", unit) for n, each in enumerate(table.fields)]
     numbers = [
         Number(field.offset, np.dtype(_order(table, field) + field.type), place)
         for place, field in enumerate(table.fields)
@@ -266,13 +268,34 @@ def _expected(table: ReplyTable, actuators: Mapping[str, Actuated], stream: bool
     marks = [(each.offset, bytes.fromhex(each.bytes)) for each in table.constants]
     seal = None if checksum is None else Seal(None, checksum)
     rows = Table(packet.size, numbers)
-    return Expected(rows, packet.size, b"", marks, seal, claims, stream and seal is None, table.lost_s)
+    length = _length(table, packet.size, checksum)
+    return Expected(rows, packet.size, b"", marks, seal, claims, stream and seal is None, table.lost_s, length)
+
+
+def _length(table: ReplyTable, size: int, checksum: CheckedBytes | None) -> tuple[int, int] | None:
+    """Return where a reply says its payload's length, and where that begins; None if it has always the same."""
+    if table.length is None:
+        return None
+    key, offset, first = "output.packet.length", table.length.offset, table.length.first
+    last = size - CHECKSUMS[checksum.kind].bits // 8 if checksum is not None else 0
+    if checksum is None or (checksum.offset, checksum.end) != (last, last) or not checksum.first < first:
+        raise ConfigError(
+            f"{key}: allowed with a checksum at the end of the reply that covers all from before the payload"
+        )
+    if not offset < first < last or last - first > 255:
+        raise ConfigError(
+            f"{key}: found {offset} and {first}, allowed are an offset before that of the payload's first byte"
+        )
+    for constant in table.constants:
+        if constant.offset + len(bytes.fromhex(constant.bytes)) > first:
+            raise ConfigError(f"{key}: found a constant at {constant.offset}, allowed are those before the payload")
+    return offset, first
 
 
 BEYOND = 0.25  # share of an actuator's range beyond its ends in which a reported position is believed
 
 
-def _claimed(value: ReplyValue, actuators: Mapping[str, Actuated], key: str) -> Claimed:
+def _claimed(value: ReplyValue, actuators: Mapping[str, Actuated], key: str, unit: float) -> Claimed:
     """Return what a number of a reply says."""
     if value.channel in CLAIMS:
         mask = 0xFFFFFFFF if value.mask is None else value.mask
@@ -293,10 +316,11 @@ def _claimed(value: ReplyValue, actuators: Mapping[str, Actuated], key: str) -> 
     term, constant = _measured(value.channel, value, actuators, f"{key}.channel", f"{key}.measure")
     assert term is not None
     # The reply's number is scale (factor position + constant) + bias.
-    scale = 1.0 / (value.scale * term.factor)
-    bias = -(value.bias / value.scale + constant) / term.factor
+    scale = 1.0 / (unit * value.scale * term.factor)
+    bias = -(value.bias / (unit * value.scale) + constant) / term.factor
     room = BEYOND * (actuator.high - actuator.low)
-    return Claimed("", known[value.channel], scale=scale, bias=bias, low=actuator.low - room, high=actuator.high + room)
+    place = NUMBERED.index(actuator.channel)
+    return Claimed("", place, scale=scale, bias=bias, low=actuator.low - room, high=actuator.high + room)
 
 
 def checked_text(table: Layout, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
@@ -381,10 +405,11 @@ def _measured(
             lacks = "" if actuators else ", and the profile has no [platform]"
             raise ConfigError(f"{measure_key}: found {value.measure!r}, which is for actuators of a platform{lacks}")
         return Term(name, 1.0), 0.0
+    sign, shift = actuator.sign, actuator.shift
     if value.measure == "share":
         span = actuator.high - actuator.low
-        return Term(actuator.channel, 1.0 / span), -actuator.low / span
-    return Term(actuator.channel, 1.0), -actuator.neutral if value.measure == "stroke" else 0.0
+        return Term(actuator.channel, sign / span), (shift - actuator.low) / span
+    return Term(actuator.channel, sign), shift - (actuator.neutral if value.measure == "stroke" else 0.0)
 
 
 def _ranged(number: Number, value: Value, key: str, low: float, high: float) -> Number:

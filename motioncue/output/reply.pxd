@@ -53,6 +53,8 @@ ctypedef struct Reading:        # one kind of reply
     int size                    # of it, or of the text without numbers [bytes]
     uint8_t text[REPLY_BYTES]
     SealState* seal             # its checksum; NULL: none
+    int length_at               # where it says its payload's length, if zeros at the end of that may be left out
+    int payload                 # offset of it; 0: they may not
     Mark marks[MARKS]
     int mark_count
     Word words[NUMBERS]
@@ -85,6 +87,7 @@ cdef int hear_datagram(Heard* h, const uint8_t* data, int size, int64_t now) noe
 cdef void hear_stream(Heard* h, const uint8_t* data, int size, int64_t now) noexcept nogil
 cdef void listen(Heard* h, mc_fd fd, mc_line* line, const uint8_t* host, int64_t now) noexcept nogil
 cdef bint placed(const Heard* h) noexcept nogil
+cdef void forget(Heard* h) noexcept nogil
 cdef int platform_flags(const Heard* h, int64_t now) noexcept nogil
 
 

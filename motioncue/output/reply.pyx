@@ -81,6 +81,8 @@ class Expected(NamedTuple):
         Whether what it says has to come twice.
     lost_s : float or None
         Time without it that is a fault.
+    length : (int, int) or None
+        If zeros at its payload's end may be left out: offset of the payload's length, and of the payload.
     """
 
     table: object
@@ -91,21 +93,23 @@ class Expected(NamedTuple):
     claims: list
     doubted: bool = False
     lost_s: object = None
+    length: object = None
 
 
-cdef bint sealed(const Reading* r, const uint8_t* data) noexcept nogil:
-    """Say whether a binary reply has the checksum that it should have."""
+cdef bint sealed(const Reading* r, const uint8_t* data, int left_out) noexcept nogil:
+    """Say whether a binary reply, of which zeros are left out, has the checksum that it should have."""
     cdef uint8_t wanted[4]
     if r.seal == NULL:
         return True
-    put_unsigned(wanted, checksum(r.seal, data, r.seal.end), r.seal.checksum_size, r.seal.checksum_big)
-    return memcmp(wanted, data + r.seal.checksum_at, r.seal.checksum_size) == 0
+    put_unsigned(wanted, checksum(r.seal, data, r.seal.end - left_out), r.seal.checksum_size, r.seal.checksum_big)
+    return memcmp(wanted, data + r.seal.checksum_at - left_out, r.seal.checksum_size) == 0
 
 
 cdef int matched(const Reading* r, const uint8_t* data, int size, double* numbers) noexcept nogil:
     """Return the size of the reply with which `data` begins, and fill its numbers; else OTHER, or SHORT."""
+    cdef uint8_t whole[REPLY_BYTES]
     cdef const Mark* mark
-    cdef int i, seen
+    cdef int left_out = 0, i, seen
     if r.rows == NULL:
         return matched_text(r, data, size, numbers)
     for i in range(r.mark_count):
@@ -113,13 +117,23 @@ cdef int matched(const Reading* r, const uint8_t* data, int size, double* number
         seen = min(mark.size, size - mark.offset)
         if seen > 0 and memcmp(data + mark.offset, mark.bytes, seen) != 0:
             return OTHER
-    if size < r.size:
+    if r.payload:
+        if size <= r.length_at:
+            return SHORT
+        left_out = r.seal.checksum_at - r.payload - data[r.length_at]
+        if left_out < 0:
+            return OTHER
+    if size < r.size - left_out:
         return SHORT
-    if not sealed(r, data):
+    if not sealed(r, data, left_out):
         return OTHER
+    if left_out:
+        memcpy(whole, data, r.seal.checksum_at - left_out)
+        memset(whole + r.seal.checksum_at - left_out, 0, r.size - r.seal.checksum_at + left_out)
+        data = whole
     if decode(r.rows, r.word_count, data, numbers) != ACCEPTED:
         numbers[0] = NAN        # whatever it says cannot be; see `take`
-    return r.size
+    return r.size - left_out
 
 
 cdef inline bint in_checksum(const Reading* r, int at) noexcept nogil:
@@ -227,6 +241,10 @@ cdef int hear_datagram(Heard* h, const uint8_t* data, int size, int64_t now) noe
             mc_count(&h.received if take(h, &h.readings[i], numbers, now) else &h.refused, 1)
             return True
     for i in range(size):
+        if not (32 <= data[i] < 127 or 9 <= data[i] <= 13):
+            mc_count(&h.skipped, size)      # another message of a network that several share: nothing to read
+            return False
+    for i in range(size):
         skip(h, data[i])
     return False
 
@@ -285,6 +303,17 @@ cdef void listen(Heard* h, mc_fd fd, mc_line* line, const uint8_t* host, int64_t
             hear_datagram(h, data, n, now)
 
 
+cdef void forget(Heard* h) noexcept nogil:
+    """Forget what has been said: nobody has listened for a while, and the platform may be anywhere by now."""
+    cdef int i
+    for i in range(h.count):
+        h.readings[i].at = h.readings[i].before = h.readings[i].says = 0
+    for i in range(POSITIONS):
+        h.positions[i] = h.doubted[i] = NAN
+    h.temperature = NAN
+    h.kept_size = 0
+
+
 cdef bint placed(const Heard* h) noexcept nogil:
     """Say whether the positions of all actuators that are reported are known."""
     cdef int i
@@ -333,9 +362,7 @@ cdef class Replies:
             fill(&h.readings[h.count], each)
             reported |= {claim.number for claim in each.claims if not claim.says}
             h.count += 1
-        for i in range(POSITIONS):
-            h.positions[i] = h.doubted[i] = NAN
-        h.temperature = NAN
+        forget(h)
         h.actuators = actuators if reported >= set(range(actuators)) else 0
 
     def hear(self, bytes data not None, int64_t now_ns, bint stream=False):
@@ -397,6 +424,8 @@ cdef int fill(Reading* r, each) except -1:
     if each.seal is not None:
         seal = each.seal
         r.seal = &seal.state
+    if each.length is not None:
+        r.length_at, r.payload = each.length
     for offset, data in each.marks:
         mark = &r.marks[r.mark_count]
         if not 0 < len(data) <= <Py_ssize_t>sizeof(mark.bytes):

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from motioncue.core.records cimport Actuation
 from motioncue.core.threads cimport mc_count, mc_store
-from motioncue.output.reply cimport Heard, listen, placed, platform_flags
+from motioncue.output.reply cimport Heard, forget, listen, placed, platform_flags
 from motioncue.safety.supervisor cimport FAULTY, FOUND, SILENT, STANDS, STOPPED, UNREADY
 from motioncue.transports.line cimport mc_line, mc_line_send, mc_line_take
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to
@@ -179,15 +179,18 @@ cdef inline bint any_lost(Sinks* s, int64_t deadline, int64_t hold, int64_t* sin
             sink.known = sink.sent
             sink.taken = deadline
         silent = deadline - sink.taken
-        sink.lost = sink.lost or sink.line.gone != 0 or silent > hold
+        if not sink.lost and (sink.line.gone != 0 or silent > hold):
+            sink.lost = True
+            if sink.heard != NULL:
+                forget(sink.heard)      # nobody listens from now on, and the platform may go anywhere
         if sink.lost:
             lost = True
             since[0] = silent
     return lost
 
 
-cdef inline void take_back(Sinks* s, int64_t deadline) noexcept nogil:
-    """Send again to lost lines that are back, first the packets that come first."""
+cdef inline void take_back(Sinks* s, int64_t deadline, int driven) noexcept nogil:
+    """Send again to lost lines that are back, first the packets that come first, those of the motion once it has said where it is."""
     cdef Sink* sink
     cdef int i, j
     for i in range(s.count):
@@ -195,6 +198,7 @@ cdef inline void take_back(Sinks* s, int64_t deadline) noexcept nogil:
         if sink.line != NULL and sink.lost and mc_line_take(sink.line):
             sink.lost = False
             sink.taken = deadline
+            sink.held = sink.heard != NULL and sink.output == driven and sink.heard.actuators > 0
             for j in range(s.other_count):
                 if s.others[j].sink == i and s.others[j].every == 0:
                     s.others[j].due = 0

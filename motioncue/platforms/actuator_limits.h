@@ -209,12 +209,12 @@ static inline void mc_approach(
     for (int i = 0; i < n; i++) {
         const double acceleration = 0.5 * bounds[i].acceleration, jerk = 0.5 * bounds[i].jerk;
         const double ramp = acceleration / jerk;
-        const double far = fabs(motion[i].target - motion[i].position);
-        if (far <= acceleration * ramp * ramp) { /* v sqrt(v / J) = far: stopped before the acceleration is reached */
-            const double own = cbrt(jerk / far);
+        const double distance = fabs(motion[i].target - motion[i].position);
+        if (distance <= acceleration * ramp * ramp) { /* v sqrt(v / J) = distance: stopped before the acceleration is reached */
+            const double own = cbrt(jerk / distance);
             if (own < share) share = own, slope = 2.0 / 3.0 * own;
-        } else { /* v (v / A + A / J) / 2 = far */
-            const double root = sqrt(ramp * ramp + 8.0 * far / acceleration), own = 4.0 / (ramp + root);
+        } else { /* v (v / A + A / J) / 2 = distance */
+            const double root = sqrt(ramp * ramp + 8.0 * distance / acceleration), own = 4.0 / (ramp + root);
             if (own < share) share = own, slope = 2.0 / root;
         }
     }

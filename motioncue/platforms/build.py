@@ -32,6 +32,7 @@ from motioncue.platforms.settings import (
     Posts,
     Travel,
     Turning,
+    Wiring,
     platform_presets,
 )
 from motioncue.wire.description import Actuated
@@ -60,6 +61,8 @@ class Built(NamedTuple):
     """Positions at neutral [m or rad]."""
     size: float
     """Size of the frame, from its center to its joints [m]; 1 if it has none."""
+    lag_s: float
+    """Delay with which its actuators follow slow motions [s]; 0 if none is stated."""
 
 
 def build(platform: Platform) -> Built:
@@ -112,12 +115,12 @@ def build(platform: Platform) -> Built:
             )
     size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
     refuse_singular_neutral(frame_of(platform, kinematics, size))
-    return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size)
+    return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size, platform.lag_s or 0.0)
 
 
 def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Actuators:
     """Return the stage that moves a platform's actuators."""
-    built = _held(platform)
+    built = _within_reach(platform, _held(platform))
     if platform.lag_damping is not None and platform.lag_s is None:
         raise ConfigError(f"platform.lag_s: missing, but there is lag_damping = {platform.lag_damping:g}")
     try:
@@ -129,7 +132,7 @@ def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Ac
             platform.rise_s,
             platform.gives_way,
             period_ns * 1e-9,
-            platform.lag_s or 0.0,
+            built.lag_s,
             platform.lag_damping or 0.0,
             planned,
         )
@@ -183,12 +186,46 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
 
 
 def channels_of(platform: Platform) -> dict[str, Actuated]:
-    """Return the actuators that a packet's fields can carry, by name."""
+    """Return the actuators that a packet's fields can carry, by name of the controller's axis at which each hangs."""
     built = build(platform)
-    return {
-        name: Actuated(f"actuator_{number}", at, bounds.low, bounds.high)
-        for number, (name, at, bounds) in enumerate(zip(built.names, built.neutral, built.bounds, strict=True), 1)
-    }
+    order, reverse, offset = _wired(platform, len(built.names))
+    found = {}
+    for axis, name in enumerate(built.names, 1):
+        place = order.index(axis)
+        low, high = built.bounds[place].low, built.bounds[place].high
+        off = offset[place] * (high - low)
+        sign, shift = (-1.0, low + high + off) if reverse[place] else (1.0, -off)
+        found[name] = Actuated(f"actuator_{place + 1}", built.neutral[place], low, high, sign, shift)
+    return found
+
+
+def _wired(platform: Platform, count: int) -> tuple[tuple[int, ...], tuple[bool, ...], tuple[float, ...]]:
+    """Return order, directions and offsets of a platform's actuators; refuse what they cannot be."""
+    wiring = platform.wiring or Wiring()
+    plain = tuple(range(1, count + 1))
+    for key in ("order", "reversed", "offset"):
+        if len(getattr(wiring, key)) not in (0, count):
+            raise ConfigError(
+                f"platform.wiring.{key}: found {len(getattr(wiring, key))} values, allowed is one for each of {count} "
+                "actuators"
+            )
+    if wiring.order and sorted(wiring.order) != list(plain):
+        raise ConfigError(f"platform.wiring.order: found {list(wiring.order)}, allowed is each of 1 to {count} once")
+    return wiring.order or plain, wiring.reversed or (False,) * count, wiring.offset or (0.0,) * count
+
+
+def _within_reach(platform: Platform, built: Built) -> Built:
+    """Return a platform whose actuators end where the controller's axes do: offsets take from their ranges."""
+    bounds = []
+    for name, at, each, share in zip(
+        built.names, built.neutral, built.bounds, _wired(platform, len(built.names))[2], strict=True
+    ):
+        off = share * (each.high - each.low)
+        low, high = each.low + max(off, 0.0), each.high + min(off, 0.0)
+        if not low < at < high:
+            raise ConfigError(f"platform.wiring.offset: {name} does not reach neutral with {share:g} of its range")
+        bounds.append(each._replace(low=low, high=high))
+    return built._replace(bounds=tuple(bounds))
 
 
 def _word(platform: Platform) -> str:

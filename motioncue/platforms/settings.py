@@ -119,6 +119,20 @@ class Axis(Table, frozen=True, kw_only=True):
     """Bounds if it turns."""
 
 
+AxisNumber = Annotated[int, msgspec.Meta(ge=1, le=12)]
+
+
+class Wiring(Table, frozen=True, kw_only=True):
+    """How the actuators hang at the controller, as `motioncue wire` finds it; one value for each actuator, in order."""
+
+    order: Annotated[tuple[AxisNumber, ...], msgspec.Meta(max_length=12)] = ()
+    """The controller's axis at which each hangs, from 1; in their own order if not given."""
+    reversed: Annotated[tuple[bool, ...], msgspec.Meta(max_length=12)] = ()
+    """Whether one goes down where the controller's axis goes up; none if not given."""
+    offset: Annotated[tuple[Annotated[float, msgspec.Meta(ge=-0.25, le=0.25)], ...], msgspec.Meta(max_length=12)] = ()
+    """By how much one stands higher than it is asked to, as a share of its range; 0 if not given."""
+
+
 class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
     """Keys of every platform; its tag is its kind."""
 
@@ -140,6 +154,10 @@ class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
     """Delay with which the actuators follow slow motions [s]: commands lead by it; not compensated if not given."""
     lag_damping: Annotated[float, msgspec.Meta(ge=0.1, le=1)] | None = None
     """Damping ratio of a lag of second order; first order if not given."""
+    dead_time_s: Annotated[float, msgspec.Meta(gt=0, le=0.5)] | None = None
+    """Time before a command has any effect [s]; not compensated, virtual platforms have it."""
+    wiring: Wiring | None = None
+    """Order, directions and offsets of the actuators at the controller, if they are not those of the packet."""
     axes: tuple[Axis, ...] = ()
     """Single-axis actuators beside those of the frame: a sled, a yaw table."""
 

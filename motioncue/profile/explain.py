@@ -217,6 +217,21 @@ def bounds_off(profile: "Profile") -> list[str]:
     return off + [f"{line}: the watch lets nearly anything pass" for line in _far(profile.watch, "watch")]
 
 
+def inverted(profile: "Profile") -> list[str]:
+    """Return the gains by which a sense goes the other way, each with its value."""
+    tables = msgspec.to_builtins(profile.cueing)
+    return [f"{key} = {value:g}" for key, value in _gains(tables, "cueing") if value < 0.0]
+
+
+def _gains(tables: Mapping[str, Any], path: str) -> Iterator[tuple[str, float]]:
+    """Yield the gains that are set in nested tables, by their keys."""
+    for name, value in tables.items():
+        if isinstance(value, Mapping):
+            yield from _gains(value, f"{path}.{name}")
+        elif name.endswith("gain") and value is not None:
+            yield f"{path}.{name}", value
+
+
 def bounds_in_force(profile: "Profile") -> list[str]:
     """Return the bounds of a profile in few lines: limits, watch, supervisor and platform."""
     lines, same = [], []

@@ -35,7 +35,7 @@ from motioncue.profile.tables import (
 )
 from motioncue.safety.settings import Free, OutputLimits, in_si
 from motioncue.safety.settings import Limits as Limits
-from motioncue.wire.description import PacketTable, SourcePacket
+from motioncue.wire.description import CarField, PacketTable, SourcePacket
 
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
 
@@ -65,6 +65,8 @@ class Source(Table, frozen=True, kw_only=True):
     """Readings that the system's document leaves open; see `motioncue profiles`."""
     packet: SourcePacket | None = None
     """The packet of a simulator without built-in support."""
+    car: CarField | None = None
+    """Where packets say which car it is; a folder of profiles is switched by it."""
 
     @property
     def endpoints(self) -> tuple[str, ...]:
@@ -153,6 +155,8 @@ class Profile(Table, frozen=True, kw_only=True):
     platform: Platform | None = None
     """The platform; its actuators are channels of an `[output.packet]`."""
     record: Record | None = None
+    cars: Annotated[tuple[int | str, ...], msgspec.Meta(max_length=64)] = ()
+    """For which cars `motioncue run` with a folder of profiles uses this one: what `source.car` reads."""
     description: str = ""
     """A line that says what the profile is for."""
     name: str = ""

@@ -12,7 +12,7 @@ bounds.  The difference between the second one's input and the first one's outpu
 value, rate, acceleration and jerk each keep the wider bound.
 """
 
-from libc.math cimport M_PI, fabs, remainder, sqrt
+from libc.math cimport M_PI, fabs, remainder, rint, sqrt
 from libc.stdint cimport int64_t
 
 from motioncue.core.blend cimport Blend
@@ -226,6 +226,13 @@ cdef inline void lean_cue(const LimitSet* s, double* channels) noexcept nogil:
             channels[s.channels[i]] = lean(channels[s.channels[i]])
 
 
+cdef inline void keep_turning(double* channels, const Cue* before) noexcept nogil:
+    """Let roll and yaw continue where they were: halves of a heading of pi and of -pi differ, so a share of them needs it."""
+    cdef Cue* cue = <Cue*>channels
+    cue.roll -= 2.0 * M_PI * rint((cue.roll - before.roll) / (2.0 * M_PI))
+    cue.yaw -= 2.0 * M_PI * rint((cue.yaw - before.yaw) / (2.0 * M_PI))
+
+
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil
 
 
@@ -274,4 +281,5 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
 
 cdef class CueLimits:
     cdef LimitSet set
+    cdef readonly tuple channels
     cdef Beside beside(self)

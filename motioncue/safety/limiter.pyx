@@ -500,13 +500,19 @@ cdef class Limiter:
 cdef class CueLimits:
     """The bounds of a cue's channels: one limiter for each bounded channel, starting from rest at 0.
 
+    Parameters
+    ----------
+    channels : sequence of str
+        Those that may be bounded; by default those that move the platform.
+
     Notes
     -----
     Real time: limiting does not allocate, needs no GIL and cannot fail.
     """
 
-    def __cinit__(self):
+    def __cinit__(self, channels=MOVERS):
         memset(&self.set, 0, sizeof(LimitSet))
+        self.channels = tuple(channels)
         self.set.pass_all = pass_all[chosen_machine().index]
 
     def add(self, str channel, double value, rate=None, acceleration=None, jerk=None, *, double dt):
@@ -514,7 +520,7 @@ cdef class CueLimits:
 
         Units: `dt` [s].
         """
-        free = [name for name in MOVERS if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
+        free = [name for name in self.channels if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
         if channel not in free:
             raise ConfigError(f"limits: found channel {channel!r}, allowed are {', '.join(free)}")
         # A bound of pi or more leaves the angle free to turn all the way round; only its derivatives are bounded.

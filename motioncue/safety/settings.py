@@ -8,15 +8,18 @@ import msgspec
 from motioncue.core.table import Positive, Table
 
 __all__ = [
+    "OF_CAR",
     "AccelerationBounds",
     "AngleBounds",
     "DisplacementBounds",
+    "EngineBounds",
     "Free",
     "HeadingBounds",
     "HeaveBounds",
     "Limits",
     "OutputLimits",
     "RateBounds",
+    "SpeedBounds",
     "in_si",
 ]
 
@@ -139,6 +142,44 @@ class DisplacementBounds(Table, frozen=True, kw_only=True):
     """Largest change of that [m/s^3]; not bounded if not given."""
 
 
+class SpeedBounds(Table, frozen=True, kw_only=True):
+    """Bounds on the car's speed as sent, and on its derivatives."""
+
+    value_m_s: Positive = 150.0
+    """Largest magnitude [m/s].
+
+    540 km/h.
+    """
+    rate_m_s2: Bound = 500.0
+    """Largest change per second [m/s^2].
+
+    More than any car's, so that the largest speed fades within a second, as everything else does.
+    """
+    acceleration_m_s3: Bound = None
+    """Largest change of that [m/s^3]; not bounded if not given."""
+    jerk_m_s4: Bound = None
+    """Largest change of that [m/s^4]; not bounded if not given."""
+
+
+class EngineBounds(Table, frozen=True, kw_only=True):
+    """Bounds on the engine's speed as sent, and on its derivatives."""
+
+    value_rpm: Positive = 20_000.0
+    """Largest magnitude [rpm].
+
+    More than any engine of a car turns.
+    """
+    rate_rpm_s: Bound = 100_000.0
+    """Largest change per second [rpm/s].
+
+    From idle to the end of the scale in a fifth of a second.
+    """
+    acceleration_rpm_s2: Bound = None
+    """Largest change of that [rpm/s^2]; not bounded if not given."""
+    jerk_rpm_s3: Bound = None
+    """Largest change of that [rpm/s^3]; not bounded if not given."""
+
+
 class Limits(Table, frozen=True, kw_only=True):
     """Bounds on what is sent, for any input.
 
@@ -160,7 +201,7 @@ class Limits(Table, frozen=True, kw_only=True):
 
 
 class OutputLimits(Table, frozen=True, kw_only=True):
-    """Bounds for one output; a channel that is left out keeps only the profile's."""
+    """Bounds for one output; a channel that is left out keeps only the profile's, one of the car its defaults."""
 
     surge: AccelerationBounds | None = None
     sway: AccelerationBounds | None = None
@@ -174,10 +215,43 @@ class OutputLimits(Table, frozen=True, kw_only=True):
     surge_displacement: DisplacementBounds | None = None
     sway_displacement: DisplacementBounds | None = None
     heave_displacement: DisplacementBounds | None = None
+    car_surge: AccelerationBounds | None = None
+    car_sway: AccelerationBounds | None = None
+    car_heave: HeaveBounds | None = None
+    car_roll: AngleBounds | None = None
+    car_pitch: AngleBounds | None = None
+    car_yaw: HeadingBounds | None = None
+    car_roll_rate: RateBounds | None = None
+    car_pitch_rate: RateBounds | None = None
+    car_yaw_rate: RateBounds | None = None
+    car_speed: SpeedBounds | None = None
+    car_engine_speed: EngineBounds | None = None
 
     def bounds(self) -> dict[str, list[float | None]]:
-        """Return value, rate, acceleration and jerk bound of each bounded channel [SI]; None: unbounded."""
-        return in_si(self)
+        """Return value, rate, acceleration and jerk bound of each bounded channel of the cue [SI]; None: unbounded."""
+        return {name: bounds for name, bounds in in_si(self).items() if not name.startswith(OF_CAR)}
+
+    def car_bounds(self) -> dict[str, list[float | None]]:
+        """Return the same of every channel of the car, by the name of the cue's channel: all are bounded."""
+        every = msgspec.structs.replace(
+            self, **{name: kind() for name, kind in CAR_BOUNDS.items() if getattr(self, name) is None}
+        )
+        return {name.removeprefix(OF_CAR): bounds for name, bounds in in_si(every).items() if name in CAR_BOUNDS}
+
+
+OF_CAR = "car_"
+"""Begins the names of the car's own channels."""
+
+CAR_BOUNDS: dict[str, type[Table]] = {
+    **dict.fromkeys(("car_surge", "car_sway"), AccelerationBounds),
+    "car_heave": HeaveBounds,
+    **dict.fromkeys(("car_roll", "car_pitch"), AngleBounds),
+    "car_yaw": HeadingBounds,
+    **dict.fromkeys(("car_roll_rate", "car_pitch_rate", "car_yaw_rate"), RateBounds),
+    "car_speed": SpeedBounds,
+    "car_engine_speed": EngineBounds,
+}
+"""The bounds of the car's own channels, in their order."""
 
 
 def in_si(limits: Limits | OutputLimits) -> dict[str, list[float | None]]:

@@ -172,6 +172,7 @@ static int64_t mc_line_open(const wchar_t *name, int baud, int bits, int parity,
         d.fRtsControl = RTS_CONTROL_ENABLE;
         if (SetCommState(h, &d) && SetCommTimeouts(h, &none) && GetCommState(h, &d)) {
             *actual = (int)d.BaudRate;
+            PurgeComm(h, PURGE_RXCLEAR); /* what was said before the line was opened is not about now */
             return (int64_t)(intptr_t)h;
         }
     }
@@ -204,6 +205,7 @@ static int mc_line_raw(int fd, int baud, int bits, int parity, int stop, int *ac
     if (stop == 2) t.c_cflag |= CSTOPB;
     t.c_ispeed = t.c_ospeed = (speed_t)baud;
     if (ioctl(fd, TCSETS2, &t) != 0 || ioctl(fd, TCGETS2, &t) != 0) return 0;
+    ioctl(fd, TCFLSH, TCIFLUSH); /* what was said before the line was opened is not about now */
     *actual = (int)t.c_ospeed;
     return 1;
 }
@@ -220,6 +222,7 @@ static int mc_line_raw(int fd, int baud, int bits, int parity, int stop, int *ac
     if (stop == 2) t.c_cflag |= CSTOPB;
     if (cfsetispeed(&t, (speed_t)baud) != 0 || cfsetospeed(&t, (speed_t)baud) != 0) return 0;
     if (tcsetattr(fd, TCSANOW, &t) != 0) return 0;
+    tcflush(fd, TCIFLUSH); /* see above */
     *actual = baud;
     return 1;
 }

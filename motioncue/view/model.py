@@ -17,6 +17,7 @@ from motioncue.platforms.build import CHANNELS as POSE
 from motioncue.platforms.build import Built, build, carriers_of, ranges
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
+from motioncue.safety.supervisor import Platform as Claim
 from motioncue.safety.supervisor import State
 from motioncue.scoring.senses import felt_in_car
 
@@ -239,11 +240,49 @@ ATTITUDE = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
 
 FELT = ("surge", "sway", "heave")
 
+TROUBLES = {
+    Claim.STOPPED: "EMERGENCY STOP",
+    Claim.FAULTY: "FAULT",
+    Claim.SILENT: "no reply any more",
+    Claim.UNREADY: "not ready",
+    Claim.UNENGAGED: "not engaged",
+}
+"""What a platform says that keeps it from following, gravest first."""
+
+
+def replied(stats: Mapping[str, Any], operation: int) -> list[str]:
+    """Return what the platform says about itself, in words, from a run's statistics and a tick's `operation`.
+
+    Empty if no reply of it is described.
+    """
+    heard = [output["replies"] for output in stats["outputs"] if "replies" in output]
+    if not heard:
+        return []
+    words = [word for flag, word in TROUBLES.items() if operation & flag]
+    if not sum(each["received"] for each in heard):
+        words = ["no reply yet"]
+    for each in heard:
+        words += ["moving"] if each.get("moving") else []
+        words += [f"{each['temperature']:.0f} °C"] if "temperature" in each else []
+        words += [f"says {each['text']!r}"] if "text" in each else []
+    return words if operation & sum(TROUBLES) else ["ready", *words]
+
+
 WANTED = 8
 """Below it, a tick's `operation` is what the operator wants; above are flags."""
 
 PARKS = (2, 3)
 """Operators under which it goes to neutral: park, and the end of the run."""
+
+SAYS = (
+    (Claim.STOPPED, "The platform's emergency stop is pressed.", True),
+    (Claim.FAULTY, "The platform reports a fault.", True),
+    (Claim.SILENT, "The platform does not answer any more.", True),
+    (Claim.UNREADY, "The platform is not ready, or has not answered yet: nothing engages.", False),
+    (Claim.UNENGAGED, "The platform does not follow yet: the cue waits at neutral.", False),
+)
+"""What a platform that answers says of itself, the worst first: flags of a tick's `operation`, words, and whether
+they are loud."""
 
 
 class Frames:
@@ -255,7 +294,8 @@ class Frames:
         Time of the newest frame on the engine's grid [s].
     names : tuple of str
         Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``parks``, 1 if it
-        is told to be at neutral and else 0, ``weight`` of the fade, ``lateness_us``, ``speed`` [m/s], ``yaw`` [rad] and
+        is told to be at neutral and else 0, ``says`` (the flags of `SAYS`), ``weight`` of the fade, ``lateness_us``,
+        ``speed`` [m/s], ``yaw`` [rad] and
         the view's channels of the car, what is felt in it, the cue, the platform's ``pose``, and of each actuator the
         position ``at`` [m or rad] and the share ``used``.
         All SI; NaN where there is none.
@@ -270,7 +310,7 @@ class Frames:
         built = self.built()
         actuators = [] if built is None else built.names
         self.names = (
-            *("time", "state", "parks", "weight", "lateness_us", "speed", "car.yaw"),
+            *("time", "state", "parks", "says", "weight", "lateness_us", "speed", "car.yaw"),
             *(f"car.{channel.name}" for channel in CHANNELS),
             *(f"felt.{name}" for name in FELT),
             *(f"cue.{channel.name}" for channel in CHANNELS),
@@ -306,6 +346,7 @@ class Frames:
             index / profile.rate_hz,
             float(tick["state"][0]),
             float(tick["operation"][0] % WANTED in PARKS),
+            float(tick["operation"][0] & Claim.PLATFORM),
             float(tick["weight"][0]),
             1e-3 * float(tick["lateness"][0]),
             float(motion["speed"][0]) if heard else math.nan,

@@ -60,8 +60,9 @@ class Recent:
         if index == self._index:
             return
         back, self._index = index < self._index, index
-        if int(tick["state"][0]) != int(State.RUNNING):
-            self._ended = True
+        state = int(tick["state"][0])
+        if state != int(State.RUNNING):
+            self._ended = self._ended or state != int(State.HOLDING)  # a frame that is late ends no drive
             return
         profile = self._engine.profile
         motion = tick["motion"]
@@ -92,14 +93,22 @@ class Recent:
         motion = np.frombuffer(b"".join(row[2] for row in rows), MOTION_DTYPE)
         return Minute(motion, rows[0][0], rows[-1][0])
 
-    def stretch(self, begin_s: float, end_s: float, lead_s: float) -> Minute | None:
-        """Return what was driven from and to a time, and up to `lead_s` before; None if that is not one drive."""
+    def stretch(self, begin_s: float, end_s: float, lead_s: float) -> Minute | tuple[float, float] | None:
+        """Return what was driven from and to a time, and up to `lead_s` before.
+
+        If that is not one drive, from and to when the longest one in it goes; None if there is none.
+        """
         rows = _driven(self._engine) if isinstance(self._engine, Played) else list(self._all)
-        inside = [row for row in rows if begin_s - GAP_S <= row[1] <= end_s]
-        drives = {row[0] for row in inside}
-        if len(drives) != 1 or inside[0][1] > begin_s + GAP_S or inside[-1][1] < end_s - GAP_S:
+        parts: dict[int, tuple[float, float]] = {}
+        for drive, time_s, *_ in rows:
+            if begin_s - GAP_S <= time_s <= end_s:
+                parts[drive] = parts.get(drive, (time_s, time_s))[0], time_s
+        if not parts:
             return None
-        rows = [row for row in rows if row[0] in drives and begin_s - lead_s <= row[1] <= end_s]
+        (longest, (first, last)), *others = sorted(parts.items(), key=lambda part: part[1][0] - part[1][1])
+        if others or first > begin_s + GAP_S or last < end_s - GAP_S:
+            return max(first, begin_s), last
+        rows = [row for row in rows if row[0] == longest and begin_s - lead_s <= row[1] <= end_s]
         return Minute(np.frombuffer(b"".join(row[3] for row in rows), MOTION_DTYPE), rows[0][1], rows[-1][1])
 
 

@@ -273,6 +273,7 @@ ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the drive with"
 NO_POSES = "{} gives no pose, it asks for the car's own motion: there is nothing to judge"
 NO_STRETCH = "on this stretch the platform was not driven all the time, or it is too long ago"
+WHOLE = "; driven without a break it was from {:.1f} to {:.1f} s: mark that"
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is scored as soon as there are"
 ENDED = "the search was ended"
 TUNED = "tuned"  # name of the best settings that a search has found
@@ -412,9 +413,10 @@ class Scorer:
         assert self._stretch is not None
         begin_s, end_s = self._stretch
         drive = self._recent.stretch(begin_s, end_s, LEAD_S)
-        if drive is None:
+        if not isinstance(drive, Minute):
             self._number += 1
-            self._say(why=NO_STRETCH)
+            whole = "" if drive is None else WHOLE.format(*drive)
+            self._say(why=NO_STRETCH + whole)
             return
         inside = begin_s - drive.begin_s, end_s - drive.begin_s
         request = Request(self._number + 1, dict(profiles), drive.motion, inside, self._tunes)

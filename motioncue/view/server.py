@@ -50,7 +50,7 @@ from motioncue.view.session import (
     statistics,
     to_json,
 )
-from motioncue.view.wave import TestWave
+from motioncue.view.wave import Player, TestWave
 
 log = logging.getLogger("motioncue")
 
@@ -112,6 +112,7 @@ class Server:
         folder: Path | None = None,
         patience_s: float = PATIENCE_S,
         plays: bool = False,
+        player: Player | None = None,
     ) -> None:
         self._engine = engine
         self._address = address
@@ -121,7 +122,7 @@ class Server:
         self._frames = Frames(engine)
         self._recent = Recent(engine)
         self._scorer = Scorer(self._recent, self._editor.compared)
-        self._wave = TestWave(engine)
+        self._wave = TestWave(engine, player)
         self._past = Past()
         self._run_name = secrets.token_hex(8)  # a page that comes back sees whether it is still the same run
         self._pages: list[Client] = []
@@ -388,7 +389,7 @@ class Server:
             news.append(to_json("answered", {"number": page.answered}))
         if now - page.stats_at >= STATS_S and page.sent - page.seen < AHEAD:  # a slow link is not filled with them
             page.stats_at = now
-            news += [self._statistics(now), to_json("link", {"delay_s": page.delay_s, "wave": self._wave.told})]
+            news += [self._statistics(now), to_json("link", {"delay_s": page.delay_s, "wave": self._wave.news()})]
         if page.frame != self._frame[1] and page.sent - page.seen < AHEAD:
             page.frame = self._frame[1]
             if page.sent == page.seen:

@@ -10,7 +10,19 @@ import msgspec
 
 from motioncue.errors import ConfigError
 from motioncue.view.editor import Editor
-from motioncue.view.model import CHANNELS, STATES, Frames, Verdict, Watched, grade, path_of, scene_of, verdict
+from motioncue.view.model import (
+    CHANNELS,
+    SAYS,
+    STATES,
+    Frames,
+    Verdict,
+    Watched,
+    grade,
+    path_of,
+    replied,
+    scene_of,
+    verdict,
+)
 
 Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=100)]
 
@@ -183,6 +195,7 @@ def hello(engine: Watched, frames: Frames, number: int, *, run: str, plays: bool
         "run": run,
         "names": frames.names,
         "states": STATES,
+        "says": [[int(flag), words, loud] for flag, words, loud in SAYS],
         "channels": [channel._asdict() for channel in CHANNELS],
         "plays": plays,
         "scene": scene_of(profile, frames.built()),
@@ -207,6 +220,7 @@ def statistics(engine: Watched) -> str:
         "transitions": stats["transitions"][-SHOWN:],
         "verdict": found._asdict(),
         "grade": grade(stats, rate_hz),
+        "platform": replied(stats, int(engine.newest()["operation"][0])),
     }
     return to_json("stats", said)
 

@@ -1,9 +1,11 @@
 """A test wave on one axis, asked for on the page: the frames of a virtual car, sent while no simulator sends any."""
 
+import math
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from motioncue import sources
 from motioncue.drive.courses import AXES, STILL_S, WAVE, WAVE_HZ, WAVE_S
@@ -19,13 +21,22 @@ SPARE_S = 4.0  # beyond rising and fading in, before the wave begins
 LOOK_S = 0.05
 OTHERS = 20  # frames that were not sent here, from which on a simulator counts as there
 LATE_S = 5.0  # of an engine that takes no frame
+FOLLOWS = (int(State.RUNNING), int(State.HOLDING))
+NEWS_S = 20.0  # that is said how it ended
+STOPS_S = 1.0  # without following: a frame that is late ends no wave
 
+WAITS = "the virtual car waits meanwhile, and begins its drive again"
 ASKED = ["within all limits; then it parks by itself, and Park ends it at once", "is everybody clear of it?"]
 PURPOSE = "{}: the platform rises, engages, and follows a car that is moved on this axis alone, {:g} s at {:g} Hz"
+
+Player: TypeAlias = Callable[[list[Any]], Any]
+"""Makes what plays packages to the engine, and has ``run``, ``stop`` and ``sent`` as a simulator has."""
 
 
 class TestWave:
     """Moves one axis and parks, by frames at the engine's own endpoint: all that guards a drive guards it.
+
+    A virtual simulator plays it itself, by `player`; any other one must not send meanwhile.
 
     Attributes
     ----------
@@ -35,11 +46,17 @@ class TestWave:
 
     __test__ = False  # it is no test, whatever its name
 
-    def __init__(self, engine: Watched) -> None:
+    def __init__(self, engine: Watched, player: Player | None = None) -> None:
         self._engine = engine
+        self._player = player
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self.told = ""
+        self._over_at = math.inf
+
+    def news(self) -> str:
+        """Return what is going on, or for a while why the newest one ended."""
+        return self.told if time.monotonic() - self._over_at < NEWS_S else ""
 
     def start(self, axis: str, *, sure: bool = False) -> None:
         """Begin a wave; raise ConfigError if that is not possible now, and Doubtful if nobody was asked."""
@@ -53,19 +70,27 @@ class TestWave:
         if (state := State(int(engine.newest()["state"][0]))) is not State.OFFLINE:
             raise ConfigError(f"wave: found {state.name.lower()}, allowed is while parked")
         before = engine.stats()["frames_received"]
-        time.sleep(QUIET_S)
-        if engine.stats()["frames_received"] != before:
-            raise ConfigError("wave: found frames of a simulator, allowed is without: end it first")
+        if self._player is None:
+            time.sleep(QUIET_S)
+            if engine.stats()["frames_received"] != before:
+                raise ConfigError("wave: found frames of a simulator, allowed is without: end it first")
         if not sure:
-            raise Doubtful([PURPOSE.format(axis, WAVE_S, WAVE_HZ), *ASKED])
+            waits = [] if self._player is None else [WAITS]
+            raise Doubtful([PURPOSE.format(axis, WAVE_S, WAVE_HZ), *waits, *ASKED])
         profile = engine.profile
         rise_s = 0.0 if profile.platform is None else profile.platform.rise_s
         lead_s = max(rise_s, profile.supervisor.engage_s) + profile.supervisor.fade_s + SPARE_S
         system = sources.system_of(profile.source)
         packages = drive_packages(system, WAVE + axis, duration_s=lead_s + WAVE_S + STILL_S)
         urls = profile.source.endpoints
-        player = make_simulator(system, [_reachable(url) for url in urls], packages) if urls else _Fed(engine, packages)
+        if self._player is not None:
+            player = self._player(packages)
+        elif urls:
+            player = make_simulator(system, [_reachable(url) for url in urls], packages)
+        else:
+            player = _Fed(engine, packages)
         self._ended.clear()
+        self._over_at = math.inf
         self._thread = threading.Thread(target=self._run, args=(engine, axis, player, lead_s), daemon=True)
         self._thread.start()
 
@@ -79,8 +104,9 @@ class TestWave:
         """Play the car, watch over it, and park."""
         sends = threading.Thread(target=player.run, name="motioncue test wave", daemon=True)
         try:
-            engine.engage()
             sends.start()
+            time.sleep(LOOK_S)  # a virtual car has left its drive by then
+            engine.engage()
             why = self._watch(engine, axis, player, sends, lead_s)
         except (MotioncueError, RuntimeError) as error:  # such as an engine that ends
             why = str(error)
@@ -91,11 +117,12 @@ class TestWave:
         player.stop()
         if sends.ident is not None:
             sends.join()
-        self.told = f"Test wave on {axis}: {why or 'done, parked'}"
+        self.told, self._over_at = f"Test wave on {axis}: {why or 'done, parked'}", time.monotonic()
 
     def _watch(self, engine: Engine, axis: str, player: Any, sends: threading.Thread, lead_s: float) -> str:
         """Wait for the end of the wave; return why it ended before, or nothing."""
         before, begun, asked_at = engine.stats()["frames_received"], None, time.monotonic()
+        followed_at = asked_at
         while sends.is_alive() and not self._ended.is_set():
             time.sleep(LOOK_S)
             now, tick = time.monotonic(), engine.newest()
@@ -109,8 +136,9 @@ class TestWave:
                 return "a simulator sends frames: ended"
             if int(tick["operation"][0]) % WANTED in PARKS and now - asked_at > 2.0 * LOOK_S:
                 return "parked before its end"
-            moves = now - begun >= lead_s
-            if moves and int(tick["state"][0]) != int(State.RUNNING):
+            moves, state = now - begun >= lead_s, int(tick["state"][0])
+            followed_at = now if state in FOLLOWS else followed_at
+            if state == int(State.FAULT) or (moves and now - followed_at > STOPS_S):
                 return "the platform did not engage, or stopped"
             if now - begun >= lead_s + WAVE_S:
                 return ""

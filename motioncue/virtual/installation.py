@@ -43,6 +43,7 @@ from motioncue.recording.packages import Timed, feed
 from motioncue.recording.recorder import Batch
 from motioncue.recording.recording import Drive
 from motioncue.transports.endpoint import UNIX_PATH_MAX
+from motioncue.virtual.controller import ControllerListener
 from motioncue.virtual.platform_twin import PlatformListener, actuators_not_sent
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
@@ -102,8 +103,9 @@ class Installation:
             self.platform, urls = _listening(self._profile)
             stack.callback(self.platform.close)
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
-            if output.packet is not None:  # no controller is checked in, and this one does not answer
-                packet = msgspec.structs.replace(output.packet, check_in=None, reply=())
+            if output.packet is not None:  # no controller is checked in; one without actuators here does not answer
+                reply = output.packet.reply if isinstance(self.platform, ControllerListener) else ()
+                packet = msgspec.structs.replace(output.packet, check_in=None, reply=reply)
                 output = msgspec.structs.replace(output, packet=packet)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
@@ -111,8 +113,8 @@ class Installation:
             self.engine = Engine(self.profile, record=self._record, trace=TRACED if described else 0)
             stack.callback(self._drain)
             stack.enter_context(self.engine)
-            packages = itertools.cycle(self._packages) if self._endless else self._packages
-            self.simulator = make_simulator(sources.system_of(source), endpoints, packages, **private)
+            self._course = Course(self._packages, endless=self._endless)
+            self.simulator = make_simulator(sources.system_of(source), endpoints, self._course.packages(), **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order of the end is reversed: the engine goes to neutral while the car still drives.
             stack.callback(self.engine.stop)
@@ -124,6 +126,10 @@ class Installation:
     ) -> None:
         """Fade to neutral, then end everything."""
         self._open.close()
+
+    def detour(self, packages: Iterable[Any]) -> "Detour":
+        """Return what plays other packages by the same simulator, whose drive begins again behind them."""
+        return Detour(self._course, packages)
 
     def _drain(self) -> None:
         """Wait until the platform has received what the engine sent, but not long, because datagrams may be lost."""
@@ -148,6 +154,66 @@ class Installation:
             platform["behind_cue_s"] = self.platform.delay_behind_cue_s(self.engine.trace) if whole else None
         platform["unmoved"] = _unmoved(self._profile)
         return {**self.engine.stats(), "platform": {**platform, "lost": max(0, self._missing())}}
+
+
+class Course:
+    """The packages of a drive, one after the other; others may come in between, behind which the drive begins again.
+
+    Attributes
+    ----------
+    detour : iterator or None
+        What comes in between, as soon as it is set.
+    """
+
+    def __init__(self, packages: Sequence[Any], *, endless: bool = False) -> None:
+        self._packages, self._endless = packages, endless
+        self.detour: Iterator[Any] | None = None
+
+    def packages(self) -> Iterator[Any]:
+        """Yield them, in the thread that sends them."""
+        drive = iter(self._packages)
+        while True:
+            if self.detour is not None:
+                yield from self.detour
+                self.detour, drive = None, iter(self._packages)
+            package = next(drive, None)
+            if package is None and not self._endless:
+                return
+            if package is None:
+                drive = iter(self._packages)
+            else:
+                yield package
+
+
+class Detour:
+    """Plays packages by a simulator that is on a drive, as a simulator of its own would.
+
+    Attributes
+    ----------
+    sent : int
+        Packages that the simulator has taken.
+    """
+
+    def __init__(self, course: Course, packages: Iterable[Any]) -> None:
+        self._course, self._packages, self._ended = course, packages, threading.Event()
+        self.sent = 0
+
+    def _played(self) -> Iterator[Any]:
+        for package in self._packages:
+            if self._ended.is_set():
+                break
+            self.sent += 1
+            yield package
+        self._ended.set()
+
+    def run(self) -> None:
+        """Play all packages, or until `stop` is called."""
+        self._course.detour = self._played()
+        self._ended.wait()
+
+    def stop(self) -> None:
+        """End `run` soon; may be called from any thread."""
+        self._ended.set()
 
 
 @contextlib.contextmanager
@@ -212,7 +278,7 @@ def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:
     if output.packet is None:
         return DatagramListener(sources.system(output.system), urls)
     if profile.platform is not None and not _unmoved(profile):
-        return PlatformListener(profile, urls)
+        return (ControllerListener if output.packet.reply else PlatformListener)(profile, urls)
     return DatagramListener(Described(output.packet), urls)
 
 

@@ -5,7 +5,7 @@ Its listener moves by the packets that a profile describes.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,13 +17,11 @@ from motioncue.drive.peers import DatagramListener
 from motioncue.engine.assembly import actuate, load_profile
 from motioncue.errors import ConfigError, PacketError
 from motioncue.output.described import Described
-from motioncue.output.packet import checksum_of
 from motioncue.platforms.build import CHANNELS, Built, build, channels_of
 from motioncue.platforms.servo import Servos
 from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.profile import Profile
-from motioncue.wire.checksum import Seal
-from motioncue.wire.description import Actuated, PacketTable, ReplyField, ReplyTable, Value
+from motioncue.wire.description import Actuated, PacketTable, Value
 
 Array = npt.NDArray[np.float64]
 
@@ -46,8 +44,8 @@ class Drive(NamedTuple):
 def drive_of(platform: Platform) -> Drive:
     """Return the drive that a platform's table describes: with its lag, if it states one."""
     if platform.lag_s is None:
-        return Drive()
-    return Drive(lag_s=platform.lag_s, damping=platform.lag_damping, dead_time_s=0.0)
+        return Drive() if platform.dead_time_s is None else Drive(dead_time_s=platform.dead_time_s)
+    return Drive(lag_s=platform.lag_s, damping=platform.lag_damping, dead_time_s=platform.dead_time_s or 0.0)
 
 
 class Felt(NamedTuple):
@@ -95,18 +93,18 @@ class VirtualPlatform:
         self.drive = drive_of(platform) if drive is None else drive
         self.dt = 1.0 / rate_hz
         self._head_m = head_m
-        self._servos = Servos(self.built.bounds, self.dt, *self.drive)
+        self.servos = Servos(self.built.bounds, self.dt, *self.drive)
 
     def reset(self) -> None:
         """Forget the past: the drives begin at the next command."""
-        self._servos.reset()
+        self.servos.reset()
 
     def positions(self, sent: npt.ArrayLike) -> Array:
         """Return where the drives are at each tick; they continue from the call before.
 
         Units: `sent` [m or rad].
         """
-        reached: npt.NDArray[np.float64] = self._servos.process(sent)
+        reached: npt.NDArray[np.float64] = self.servos.process(sent)
         return reached
 
     def follow(self, sent: npt.ArrayLike) -> Felt:
@@ -128,7 +126,7 @@ class VirtualPlatform:
         ``speed`` and ``acceleration`` are the largest as shares of what the actuator is made for; ``overruns`` counts
         ticks more than a twentieth beyond either.
         """
-        found = self._servos.stats()
+        found = self.servos.stats()
         bounds = ActuatorBounds.columns(self.built.bounds)
         columns = {
             "travel": (found["highest"] - found["lowest"]) / (bounds.high - bounds.low),
@@ -242,18 +240,19 @@ class Decoder:
 
     def __init__(self, table: PacketTable, actuators: Mapping[str, Actuated]) -> None:
         self.described = Described(table)
-        self._terms = []
+        self._terms: dict[int, tuple[str, float, float]] = {}
         missing = actuators_not_sent(table, actuators)
         if missing:
             raise ConfigError(f"output.packet: found no {', '.join(missing)}: a virtual platform needs every actuator")
-        for name, each in actuators.items():
-            found = _carrier(self.described, name, each)
+        for axis, (name, each) in enumerate(actuators.items(), 1):
+            found = _carrier(self.described, name, axis)
             assert found is not None
             field, value = found
             size = each.high - each.low if value.measure == "share" else 1.0
-            zero = {"share": each.low, "stroke": each.neutral, "position": 0.0}[value.measure]
+            zero = {"share": each.low, "stroke": each.neutral, "position": 0.0}[value.measure] - each.shift
             scale = size / (value.scale * table.scale)
-            self._terms.append((field, scale, zero - scale * value.bias))
+            place = place_of(each, axis)
+            self._terms[place] = field, each.sign * scale, each.sign * (zero - scale * value.bias)
 
     def positions(self, packet: bytes) -> Array:
         """Return the positions in a packet, shape (1, actuators); raise PacketError if it is another."""
@@ -261,155 +260,28 @@ class Decoder:
         if layout.name != "motion":
             raise PacketError(f"custom: found {layout.name}, which has no positions")
         fields = layout.decode(packet)
-        return np.array([[fields[field] * scale + zero for field, scale, zero in self._terms]], np.float64)
+        terms = [self._terms[place] for place in sorted(self._terms)]
+        return np.array([[fields[field] * scale + zero for field, scale, zero in terms]], np.float64)
+
+
+def place_of(actuator: Actuated, axis: int) -> int:
+    """Return the place among the drives of what hangs at a controller's axis, from 0; a pose stays in order."""
+    number = actuator.channel.removeprefix("actuator_")
+    return int(number) - 1 if number.isdigit() else axis - 1
 
 
 def actuators_not_sent(table: PacketTable, actuators: Mapping[str, Actuated]) -> list[str]:
     """Return the actuators of a platform that no field of a packet holds by itself."""
     described = Described(table)
-    return [name for name, each in actuators.items() if _carrier(described, name, each) is None]
+    return [name for axis, name in enumerate(actuators, 1) if _carrier(described, name, axis) is None]
 
 
-def _carrier(described: Described, name: str, actuator: Actuated) -> tuple[str, Value] | None:
-    """Return the field that holds an actuator, and how; None if there is none."""
+def _carrier(described: Described, name: str, axis: int) -> tuple[str, Value] | None:
+    """Return the field that holds a controller's axis, and how; None if there is none."""
     for field, value in described.values.items():
-        if value.channel in (name, actuator.channel) and value.wrap is None and value.scale:
+        if value.channel in (name, f"actuator_{axis}") and value.wrap is None and value.scale:
             return field, value
     return None
-
-
-class Firmware(NamedTuple):
-    """How a controller in front of the drives behaves."""
-
-    homing_s: float = 1.0
-    """Least time from power on, with the way to its lowest ends, until it follows [s]."""
-    enable_s: float = 0.2
-    """From the release of its emergency stop, or the end of homing, until it follows [s]."""
-    homes_again: bool = False
-    """Whether it homes after an emergency stop as after power on, instead of following from where it is."""
-    brake: float = 10.0
-    """Deceleration at an emergency stop [m/s^2 or rad/s^2]."""
-    sag: float = 0.0
-    """Speed at which drives without power go down [m/s or rad/s]."""
-    noise: float = 0.0
-    """Half width of the noise of replied positions, as a share of the range."""
-
-
-HOMING = 0.8  # speed of homing, as a share of what an actuator is made for
-
-
-class Controller:
-    """A controller in software: it homes, follows its packets, stops, and answers as its packet's ``reply`` says.
-
-    One packet is one tick.  Replies are binary; what they say by yes or no is any number that the description takes so.
-    """
-
-    def __init__(
-        self, profile: Profile, firmware: Firmware | None = None, drive: Drive | None = None, seed: int = 0
-    ) -> None:
-        firmware = firmware or Firmware()
-        table = profile.outputs[0].packet
-        if profile.platform is None or table is None:
-            raise ConfigError(f"{profile.name}: found no [platform] with [output.packet]")
-        self._actuators = channels_of(profile.platform)
-        self._decoder, self._replies = Decoder(table, self._actuators), table.reply
-        self._platform = VirtualPlatform(profile.platform, grid_hz(profile), drive)
-        self._bounds = ActuatorBounds.columns(self._platform.built.bounds)
-        self._firmware, self._random = firmware, np.random.default_rng(seed)
-        self.places = np.array(self._platform.built.neutral)
-        """Where the drives are [m or rad]; they begin anywhere."""
-        self._moves = np.zeros(len(self.places))
-        self.fault = False
-        self.pressed = False
-        self.follows = False
-        self._homes, self._left_s = True, firmware.homing_s
-
-    def tick(self, packet: bytes | None) -> None:
-        """Move the drives by a tick; `packet` is what has come, None if nothing has."""
-        before, dt = self.places, self._platform.dt
-        if self.pressed or self.fault:
-            self.disable()
-            self._moves -= np.clip(self._moves, -self._firmware.brake * dt**2, self._firmware.brake * dt**2)
-            rest = self._moves == 0.0
-            self.places = np.maximum(before + self._moves - self._firmware.sag * dt * rest, self._bounds.low)
-        elif not self.follows:
-            self._left_s -= dt
-            if self._homes:
-                most = HOMING * self._bounds.speed * dt
-                self.places = before + np.clip(self._bounds.low - before, -most, most)
-                if (self.places != before).any():  # it is enabled when it rests there
-                    self._left_s = max(self._left_s, self._firmware.enable_s)
-            if self._left_s <= 0.0:
-                self.follows, self._homes = True, False
-                self._platform.reset()
-                self._platform.positions(self.places[None])  # the drives begin here
-        elif packet is not None:
-            self.places = self._platform.positions(self._decoder.positions(packet))[0]
-        self._moves = self.places - before
-
-    def disable(self) -> None:
-        """Let the drives stop following; they are enabled again as the firmware does."""
-        self.follows = False
-        self._homes = self._homes or self._firmware.homes_again
-        self._left_s = self._firmware.homing_s if self._homes else self._firmware.enable_s
-
-    def replies(self) -> list[bytes]:
-        """Return what it answers now, a packet for each reply that is described."""
-        return [self._reply(table) for table in self._replies]
-
-    def _reply(self, table: ReplyTable) -> bytes:
-        says = {
-            "ready": self.follows,
-            "engaged": self.follows,
-            "fault": self.fault,
-            "emergency_stop": self.pressed,
-            "moving": bool(self._moves.any()),
-        }
-        packet = bytearray(table.size or 0)
-        for constant in table.constants:
-            data = bytes.fromhex(constant.bytes)
-            packet[constant.offset : constant.offset + len(data)] = data
-        for field in table.fields:
-            order = {"little": "<", "big": ">"}[field.byte_order or table.byte_order]
-            dtype = np.dtype(order + field.type)
-            same = [other for other in table.fields if (other.offset, other.type) == (field.offset, field.type)]
-            number = _number_for(same, says) if field.channel in says else self._measured(field)
-            if dtype.kind != "f":
-                number = min(max(round(number), np.iinfo(dtype).min), np.iinfo(dtype).max)
-            packet[field.offset : field.offset + dtype.itemsize] = np.array(number, dtype).tobytes()
-        checksum = checksum_of(table)
-        return bytes(packet) if checksum is None else Seal(None, checksum).sealed(packet)
-
-    def _measured(self, field: ReplyField) -> float:
-        """Return the number for a position, or for a temperature of 40 degrees."""
-        if field.channel == "temperature":
-            return 40.0 * field.scale + field.bias
-        names = list(self._actuators)
-        numbered = {each.channel: name for name, each in self._actuators.items()}
-        name = numbered.get(field.channel, field.channel)
-        if name not in names:
-            return 0.0
-        actuator, place = self._actuators[name], names.index(name)
-        span = actuator.high - actuator.low
-        position = self.places[place] + self._firmware.noise * span * self._random.uniform(-1.0, 1.0)
-        measure = {
-            "position": position,
-            "stroke": position - actuator.neutral,
-            "share": (position - actuator.low) / span,
-        }[field.measure]
-        return float(measure) * field.scale + field.bias
-
-
-def _number_for(fields: Sequence[ReplyField], says: Mapping[str, bool]) -> float:
-    """Return the smallest number from which all of these fields are taken as what is said."""
-    for number in range(1 << 16):
-        for field in fields:
-            bits = number & (0xFFFFFFFF if field.mask is None else field.mask)
-            if (bits in field.among if field.among else bits != 0) != says[field.channel]:
-                break
-        else:
-            return number
-    raise ConfigError(f"output.packet.reply: found no number that says {says}")
 
 
 class PlatformListener(DatagramListener):
@@ -441,11 +313,15 @@ class PlatformListener(DatagramListener):
                 return
             with self._busy:
                 self._sent.append(sent)
-                self._made.append(self.platform.positions(sent))
+                self._made.append(self._follow(sent, data))
                 if len(self._sent) > KEPT:
                     del self._sent[: KEPT // 2], self._made[: KEPT // 2]
                     self._forgotten = True
         super().take(data, now_ns, sender)
+
+    def _follow(self, sent: Array, data: bytes) -> Array:
+        """Return where the drives are a tick later, as they are sent by the packet `data`."""
+        return self.platform.positions(sent)
 
     def last(self, name: str) -> dict[str, Any]:
         """Return the newest packet's actuators, and the pose at which the drives hold the frame."""

@@ -1,5 +1,6 @@
 """Packets as described in a profile: a platform's in ``[output.packet]``, a simulator's in ``[source.packet]``."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -60,8 +61,8 @@ class Value(Measured, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A number computed from a channel or a weighted sum of some: times `scale` plus `bias`, in range."""
 
     channel: str | None = None
-    """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in world axes; or an actuator
-    of the platform, such as leg_1, also as actuator_1."""
+    """A channel of the cue, in SI units; or car_surge and so on, what the car itself does; or up_east, up_north, up_up,
+    the body's up axis in world axes; or an actuator of the platform, such as leg_1, also as actuator_1."""
     sum: Annotated[dict[str, Factor], msgspec.Meta(min_length=1, max_length=16)] | None = None
     """Weights of several channels, in place of `channel`."""
     absent: Factor = 0.0
@@ -220,6 +221,15 @@ class ReplyField(ReplyValue, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     """If it differs from the packet's."""
 
 
+class Length(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Where a reply says how long its payload is, because zeros at the payload's end are left out, as in MAVLink 2."""
+
+    offset: Offset
+    """Offset of the byte that holds the payload's length [bytes]."""
+    first: Offset
+    """Offset of the payload's first byte [bytes]; behind its last one stands the checksum."""
+
+
 class ReplyTable(Layout, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A binary packet or a text that the controller sends; several tables if it sends several."""
 
@@ -228,6 +238,8 @@ class ReplyTable(Layout, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A text, such as "S{ready} T{temperature}\\r\\n": in braces what a number says, or the name of one of `values`."""
     values: dict[str, ReplyValue] = {}
     """Numbers of a text by the name in its braces."""
+    length: Length | None = None
+    """If it may be shorter; `size` and all offsets are those of the whole reply."""
     lost_s: Annotated[float, msgspec.Meta(ge=0.02, le=60)] | None = None
     """Time without it that is a fault, once it has come [s]; never if not given."""
 
@@ -279,6 +291,16 @@ class PacketTable(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only
     """What the controller answers to where the packets come from; without it nothing is read."""
 
     @property
+    def channels(self) -> frozenset[str]:
+        """The names of what the numbers of all its packets are computed from."""
+        found: set[str] = set()
+        for each in (self, *self.others):
+            for value in (*each.fields, *each.values.values()):
+                found |= {value.channel} if value.channel is not None else set(value.sum or ())
+            found |= set(re.findall(r"{(\w+)", each.text or "")) - set(each.values)
+        return frozenset(found)
+
+    @property
     def uses_ranges(self) -> bool:
         """Whether numbers depend on the ranges of the platform's actuators, which a text's are kept in."""
         return self.text is not None or any(field.measure == "share" for field in self.fields)
@@ -293,6 +315,9 @@ class Actuated(NamedTuple):
     """Position at neutral [m or rad]."""
     low: float
     high: float
+    sign: float = 1.0
+    """The controller is sent `sign` times the position plus `shift`: how the actuator hangs at it."""
+    shift: float = 0.0
 
 
 _FOLDER = resources.files("motioncue") / "output" / "controllers"
@@ -463,6 +488,35 @@ class SharedMemory(Table, frozen=True, kw_only=True):
     """How often the counter is looked at [Hz]."""
     still_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
     """Time without a new state after which it is looked whether the simulator still runs [s]."""
+
+
+CarType = Literal["i1", "u1", "i2", "u2", "i4", "u4", "i8", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8"]
+
+
+class CarField(Table, frozen=True, kw_only=True):
+    """Where the simulator's packets say which car it is, or which game."""
+
+    offset: SourceOffset
+    """Offset from the packet's first byte [bytes]."""
+    type: CarType
+    """Integer with its size [bytes], or S and the number of characters of a text that are compared."""
+    size: Size | None = None
+    """Size of the packets that say it, if there are others [bytes]."""
+    byte_order: ByteOrder = "little"
+    """Byte order of an integer."""
+
+    @property
+    def bytes(self) -> int:
+        """Number of bytes that are read."""
+        return int(self.type[1:])
+
+    def value(self, data: bytes) -> int | str:
+        """Return what bytes say."""
+        data = data[: self.bytes]
+        if self.type[0] == "S":
+            return data.partition(b"\0")[0].decode("latin-1")
+        order: Any = self.byte_order
+        return int.from_bytes(data, order, signed=self.type[0] == "i")
 
 
 class SourcePacket(Table, frozen=True, kw_only=True):

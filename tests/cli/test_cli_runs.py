@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from helpers import free_port, receive, stream_url
@@ -73,7 +72,7 @@ def test_simulate_waits_for_an_engine_and_ends_when_told(tmp_path):
     url = stream_url(STREAM, tmp_path)
     with Program("simulate", "city-car-driving", "--to", url, "--json") as simulate:
         simulate.says("playing drive tour")
-        time.sleep(0.2)
+        simulate.says(f"waiting for an engine (motioncue run) at {url}")
         simulate.signal(INTERRUPT)
         stats = simulate.end()
     assert (stats["frames_sent"], stats["connections"]) == (0, 0)

@@ -2,22 +2,22 @@
 
 import json
 import os
-import signal
 import socket
-import sys
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers import eventually
-from programs import Program
+from helpers import eventually, free_port
+from programs import INTERRUPT, WINDOWS, Program
 
 from motioncue.cli import cli
+from motioncue.cli import tell as telling
 from motioncue.cli.operator_input import Interrupts
-from motioncue.cli.tell import LARGEST, Hearing, folder
+from motioncue.cli.tell import LARGEST, Hearing, folder, known_runs, reach
+from motioncue.core.channels import TICK_DTYPE
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.pipeline import changed
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such sockets in Python")
+from motioncue.safety.supervisor import Platform
 
 
 class Running:
@@ -30,14 +30,39 @@ class Running:
         self.requested = self.profile = changed(self.profile, change)
 
     def stats(self):
-        return {"state": "RUNNING"}
+        said = {"received": 7, "refused": 0, "skipped": 0, "emergency_stop": True, "temperature": 41.5, "text": "AL 14"}
+        return {"state": "RUNNING", "outputs": [{"endpoint": "serial://COM3", "replies": said}, {"endpoint": "a"}]}
+
+    def newest(self):
+        tick = np.zeros(1, TICK_DTYPE)
+        tick["operation"] = Platform.STOPPED | Platform.STANDS
+        return tick
 
 
-@pytest.fixture
-def mine(tmp_path, monkeypatch):
-    """Use a folder of our own for runs."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+@pytest.fixture(params=["sockets", "ports"])
+def mine(request, tmp_path, monkeypatch):
+    """Use a folder of our own for runs, and one of both ways to reach them."""
+    if WINDOWS and request.param == "sockets":
+        pytest.skip("Python has no Unix sockets on Windows")
+    monkeypatch.setattr(telling, "PORTS", request.param == "ports")
+    for name in ("XDG_RUNTIME_DIR", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
     return tmp_path
+
+
+def raw(message):
+    """Return what a run answers to bytes; none if it answers nothing."""
+    with socket.socket(socket.AF_INET if telling.PORTS else socket.AF_UNIX) as client:
+        word = reach(known_runs()[0], client)
+        client.settimeout(10)
+        try:
+            client.sendall(message if message.startswith(b"stranger") else word + message)
+            client.shutdown(socket.SHUT_WR)
+            return client.recv(LARGEST)
+        except TimeoutError:
+            raise
+        except OSError:  # the run has closed it, before or after all was sent
+            return b""
 
 
 @pytest.fixture
@@ -61,6 +86,7 @@ def gain(engine):
 def test_operations_go_the_way_of_keys_and_signals(run):
     engine, interrupts = run
     assert "ccd-dk-classical" in tell().stdout
+    assert tell().stdout.rstrip().endswith("running; platform: EMERGENCY STOP, 42 °C, says 'AL 14'")
     for words in (["park"], ["hold", "engage"], ["keep"]):
         assert tell(*words).exit_code == 0
         assert interrupts.asked() == words
@@ -113,15 +139,7 @@ def test_parking_does_not_wait_for_settings_that_are_refused(run):
 )
 def test_what_is_no_request_does_nothing(run, mine, message):
     engine, interrupts = run
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect(str(folder() / f"{os.getpid()}.sock"))
-        client.sendall(message)
-        client.shutdown(socket.SHUT_WR)
-        client.settimeout(10)
-        try:
-            answer = client.recv(LARGEST)
-        except ConnectionResetError:
-            answer = b""
+    answer = raw(message)
     assert not answer or json.loads(answer)["refused"]
     assert interrupts.asked() == []
     assert tell("hold").exit_code == 0  # the next one is heard
@@ -129,6 +147,20 @@ def test_what_is_no_request_does_nothing(run, mine, message):
     assert engine.profile == load_profile("ccd-dk-classical")
 
 
+def test_a_port_hears_only_who_can_read_the_users_file(run):
+    if not telling.PORTS:
+        pytest.skip("the system says whose a socket's other end is")
+    _, interrupts = run
+    word = known_runs()[0].read_bytes().partition(b" ")[2]
+    assert len(word) == 33
+    for wrong in (b"", b"0" * 32 + b" ", word[:-2] + b"? ", word.upper() + b" "):
+        assert raw(b"stranger" + wrong + b'{"operations": ["park"]}\n') == b""
+    assert interrupts.asked() == []
+    if not WINDOWS:
+        assert known_runs()[0].stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(WINDOWS, reason="Windows keeps others out of a user's folder")
 def test_a_folder_that_others_may_write_to_is_not_used(mine):
     folder().chmod(0o777)
     with Hearing(Running(), Interrupts()):
@@ -143,9 +175,12 @@ def test_a_folder_that_others_may_write_to_is_not_used(mine):
 
 def test_nothing_runs_and_what_a_killed_run_left_goes(mine):
     assert tell().stdout == "nothing runs\n"
-    left = folder() / "1.sock"
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(left))
+    left = folder() / f"1{telling.SUFFIX[telling.PORTS]}"
+    if telling.PORTS:
+        left.write_bytes(b"%d %s " % (free_port(socket.SOCK_STREAM), b"0" * 32))
+    else:
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(left))
     result = tell("engage")
     assert (result.exit_code, "running: none" in result.stderr) == (2, True)
     assert not left.exists()
@@ -153,6 +188,7 @@ def test_nothing_runs_and_what_a_killed_run_left_goes(mine):
 
 
 @pytest.mark.rt
+@pytest.mark.parametrize("mine", ["ports" if WINDOWS else "sockets"], indirect=True)
 def test_two_terminals(mine):
     with Program("demo", "--duration", "60", "--json") as demo, Program("demo", "--duration", "60", "--json") as other:
 
@@ -167,7 +203,7 @@ def test_two_terminals(mine):
         assert tell("park").exit_code == 0
         assert tell("quit", "--run", number).exit_code == 0
         stats = demo.end()
-        other.signal(signal.SIGINT)
+        other.signal(INTERRUPT)
         other.end()
     assert stats["duration_s"] < 60
     assert stats["state"] == "OFFLINE"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from reference.records import RECORDS
 
-from motioncue.core.channels import ACTUATION_DTYPE, CUE, CUE_DTYPE, MOTION, MOTION_DTYPE, MOVERS, TICK_DTYPE
-from motioncue.safety.settings import Limits, OutputLimits
+from motioncue.core.channels import ACTUATION_DTYPE, CAR, CUE, CUE_DTYPE, MOTION, MOTION_DTYPE, MOVERS, TICK_DTYPE
+from motioncue.safety.settings import CAR_BOUNDS, Limits, OutputLimits
 
 
 def distinct(dtype):
@@ -91,4 +91,6 @@ def test_c_and_cython_declare_what_the_table_says(name):
 def test_every_channel_of_a_cue_is_bounded_unless_it_only_informs():
     assert {"speed", "engine_speed", "time"} == {*CUE_DTYPE.names} - {*MOVERS}
     assert [*MOVERS] == [field.name for field in msgspec.structs.fields(Limits)]
-    assert [*MOVERS] == [field.name for field in msgspec.structs.fields(OutputLimits)]
+    car = [channel.name for channel in CAR]
+    assert [*MOVERS, *car] == [field.name for field in msgspec.structs.fields(OutputLimits)]
+    assert [*CAR_BOUNDS] == car

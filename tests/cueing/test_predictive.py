@@ -66,7 +66,7 @@ def test_a_plan_without_bounds_is_the_least_sum_of_squares_over_a_long_time():
     """Yaw alone: 40 free steps and the cost of what follows are as good as 40 s of free steps, by least squares."""
     step_s, n = 0.05, 800
     weights = horizon.Cost(np.full(6, 22.0), 5.0 * np.eye(6), *(np.full(6, value) for value in (0.6, 0.1, 0.02)))
-    bounds = horizon.Bounds(np.eye(6)[5:], -np.ones(1), np.ones(1), np.ones(1), np.ones(1))
+    bounds = horizon.Bounds(np.eye(6)[5:], -np.ones(1), np.ones(1), np.ones(1), np.ones(1), np.zeros(1))
     ahead = np.array([np.exp(-step_s * np.arange(41) / horizon.FADE_S)])
     program = horizon.program([5], [5], [1] * 40, step_s, ahead, weights, bounds, (1.0, 1.0), np.full(6, 8.0))
     known = np.array([0.02, -0.01, 0.3, 0.05, 0.2])  # angle, speed, acceleration, canal, yaw rate of the car

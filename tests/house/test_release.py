@@ -55,6 +55,13 @@ def test_the_conda_recipe_says_what_the_project_says():
     assert re.findall(r"^    - (\S*LICENSE)$", recipe, re.M) == PROJECT["project"]["license-files"]
 
 
+@pytest.mark.skipif(not WORKFLOWS, reason="what runs under Wine is not in the sdist")
+def test_windows_python_under_wine_has_what_the_package_needs():
+    pinned = set(re.findall(r"^([\w-]+)==", (ROOT / ".ci/windows-requirements.txt").read_text(encoding="utf-8"), re.M))
+    needed = {re.match(r"[\w-]+", each)[0] for each in PROJECT["project"]["dependencies"]}
+    assert needed - pinned == set()
+
+
 @pytest.mark.parametrize("place", ["cueing/predictive/daqp", "view/page/uplot"])
 def test_vendored_sources_are_those_of_their_release(place):
     folder = ROOT / "motioncue" / place

@@ -125,10 +125,12 @@ def test_mavlink(sent):
     pose = {"surge_displacement": 0.1, "sway_displacement": 0.2, "heave_displacement": 0.3, "roll": 0.4, "pitch": 0.5}
     times = [n * 3_000_000 for n in range(258)]
     rates = {"roll_rate": 1.0, "pitch_rate": 2.0, "yaw_rate": 3.0}
-    # Settled while parked, frozen while it waits for input, else engaged.
-    for state, mode in zip(State, (3, 6, 6, 5, 6, 3), strict=False):
+    # Settled while parked, frozen while it waits for input (a warning), else engaged; at a fault settled (an error).
+    for state, (health, mode) in zip(State, ((0, 3), (0, 6), (0, 6), (1, 5), (0, 6), (2, 3)), strict=False):
         data = sent("mavlink-motion-platform", times=times, yaw=0.6, state=state, **pose, **rates)
-        payload = struct.pack("<I6f6f6f2B", 257 * 3, 0.1, 0.2, -0.3, 0.4, 0.5, 0.6, 0, 0, 0, 1, 2, 3, *6 * [0], 0, mode)
+        payload = struct.pack(
+            "<I6f6f6f2B", 257 * 3, 0.1, 0.2, -0.3, 0.4, 0.5, 0.6, 0, 0, 0, 1, 2, 3, *6 * [0], health, mode
+        )
         assert len(payload) == 78
         body = bytes([78, 0, 0, 257 % 256, 1, 30]) + (52502).to_bytes(3, "little") + payload
         assert data == b"\xfd" + body + mavlink_crc(body + bytes([88])).to_bytes(2, "little")
@@ -219,6 +221,7 @@ packet = {{ preset = "{name}"{more} }}
         ("moog-6dof2000e", "hexapod-dim", "udp://10.0.0.3:991", ""),
         ("yaw-vr", "hexapod-dim", "udp://10.0.0.3:50010", ""),
         ("mavlink-motion-platform", "hexapod-dim", "udp://10.0.0.3:24400", ""),
+        ("mavlink-rexroth", "hexapod-dim", "udp://10.0.0.3:24400", ""),
     ],
 )
 def test_a_profile_uses_a_description_by_its_name(tmp_path, name, platform, url, more):

@@ -110,6 +110,96 @@ def test_whatever_comes_over_a_line(data):
     assert rig.positions[:3] == pytest.approx([-0.1] * 3, abs=0.2 * 4 / 1022)
 
 
+LEGS = {f"leg_{n}": Actuated(f"actuator_{n}", 0.0, 1.0, 1.5) for n in range(1, 7)}
+
+
+def mbox(first, *pulses):
+    """Return what a public program for MBOX takes as the answer to a request for 6 registers from `first` on."""
+    return struct.pack(">8H3i", 0x55AA, 0, 0x1102, 0, 0xFFFF, 0x00FF, first, 6, *pulses)
+
+
+def test_mbox():
+    """The whole stroke of 0.5 m is 712500 pulses, as the packet's own scale says; nothing is known before both came."""
+    table = msgspec.convert({**packet_presets()["mbox-6"], "scale": 712_500.0}, PacketTable)
+    rig = replies_of(table, LEGS, stream=False)
+    rig.hear(mbox(0x06, 0, 712_500, 356_250), S)
+    assert rig.flags(S) == UNREADY
+    rig.hear(mbox(0x21, 71_250, 0, 712_500), S)
+    assert rig.flags(S) == 0
+    assert rig.positions[:6] == pytest.approx([1.0, 1.5, 1.25, 1.05, 1.0, 1.5])
+    rig.hear(mbox(0x06, 0, -712_500, 0), S)  # by more than a quarter beyond the end
+    assert rig.said()["refused"] == 1
+    assert rig.positions[1] == 1.5
+    assert [other.constants[0].bytes for other in table.others] == [
+        "55 aa 00 00 11 01 00 00 ff ff 00 ff 00 06 00 06",
+        "55 aa 00 00 11 01 00 00 ff ff 00 ff 00 21 00 06",
+    ]
+    assert rig.flags(S + 500_000_001) == SILENT
+
+
+def x25(data):
+    """Return MAVLink's checksum, as its guide has it in C."""
+    crc = 0xFFFF
+    for byte in data:
+        tmp = byte ^ (crc & 0xFF)
+        tmp = (tmp ^ (tmp << 4)) & 0xFF
+        crc = ((crc >> 8) ^ (tmp << 8) ^ (tmp << 3) ^ (tmp >> 4)) & 0xFFFF
+    return crc.to_bytes(2, "little")
+
+
+def rexroth(status, error=0, *, cut=True, effect=0.0, number=52503, extra=96):
+    """Return REXROTH_MOTION_PLATFORM as MAVLink 2 sends it: all but one zero at the payload's end are left out."""
+    payload = struct.pack("<3I18fB", 123_456, 7, status, *[0.01 * n for n in range(1, 13)], *[effect] * 6, error)
+    payload = (payload.rstrip(b"\0") or b"\0") if cut else payload
+    body = bytes((len(payload), 0, 0, 42, 1, 30)) + number.to_bytes(3, "little") + payload
+    return b"\xfd" + body + x25(body + bytes((extra,)))
+
+
+@pytest.mark.parametrize(
+    ("message", "flags"),
+    [
+        (rexroth(0x0001), UNREADY | UNENGAGED),  # off
+        (rexroth(0x0002), UNENGAGED),  # settled
+        (rexroth(0x0004), UNENGAGED),  # neutral
+        (rexroth(0x05000028), 0),  # engaged, whatever the bits of status and mode
+        (rexroth(0x0008, cut=False), 0),  # with all its zeros
+        (rexroth(0x0008, effect=0.5), 0),  # only the error code is left out
+        (rexroth(0x0009), UNENGAGED),  # frozen
+        (rexroth(0x0008, 59), 0),  # a warning
+        (rexroth(0x0008, 95), 0),
+        (rexroth(0x0001, 98), UNREADY | UNENGAGED | FAULTY),  # no data from the host in time
+        (rexroth(0x0001, 160), UNREADY | UNENGAGED | FAULTY | STOPPED),  # the circuit of the emergency stop
+        (rexroth(0x0001, 223), UNREADY | UNENGAGED | FAULTY),  # a drive
+        (rexroth(0x0001, 255), UNREADY | UNENGAGED | FAULTY | STOPPED),
+        (rexroth(0x0008, extra=97), UNREADY | UNENGAGED),  # by other definitions
+        (rexroth(0x0008, number=52502), UNREADY | UNENGAGED),  # another message
+        (rexroth(0x0008)[:-1], UNREADY | UNENGAGED),
+        (rexroth(0x0008) + b"\0", UNREADY | UNENGAGED),
+        (b"\xfd\xff" + rexroth(0x0008)[2:], UNREADY | UNENGAGED),  # a payload longer than it can be
+    ],
+)
+def test_rexroth_by_mavlink(message, flags):
+    rig = replies("mavlink-rexroth", actuators={}, stream=False)
+    rig.hear(message, S)
+    assert rig.flags(S) == flags
+    assert rig.text() == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"length": {"offset": 12, "first": 10}}, "length: found 12 and 10"),
+        ({"length": {"offset": 1, "first": 1}}, "length: allowed with a checksum"),
+        ({"checksum": None}, "length: allowed with a checksum"),
+        ({"constants": [{"offset": 40, "bytes": "00"}]}, "found a constant at 40"),
+    ],
+)
+def test_a_length_that_cannot_be_is_refused(change, message):
+    reply = {**packet_presets()["mavlink-rexroth"]["reply"][0], **change}
+    with pytest.raises(ConfigError, match=message):
+        replies(reply=[reply], actuators={}, stream=False)
+
+
 STATUS = {
     "text": "S{ready},{hot},{where}*{checksum:02x}\r\n",
     "values": {

@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from test_platforms import DT, assert_within, cues_of, driven, positions_of, profile_for
 
 import motioncue
+from motioncue import cueing
 from motioncue.core.clock import FakeClock
+from motioncue.cueing.predictive import design as predictive
 from motioncue.engine.engine import Pipeline
 from motioncue.errors import ConfigError
+from motioncue.output.actuation import OutputChain
 from motioncue.platforms import build as platforms
+from motioncue.recording.recording import at_ticks, sample_recording
 from motioncue.virtual.platform_twin import Drive, felt
 from motioncue.virtual.simulators import drive_packages
 
@@ -198,3 +202,35 @@ def test_a_change_while_it_moves_leaves_no_step(change, most):
     assert np.abs(sent[0] - sent[1]).max() <= most
     changes = [np.abs(np.diff(own, 2, axis=0) / DT**2).max(axis=1) for own in sent]
     assert changes[1].max() < 2 * changes[0].max() + 0.5
+
+
+def test_a_plan_bounds_the_acceleration_that_a_lead_makes_of_its_own(monkeypatch):
+    """Heave of a box alone: acceleration + lag x jerk at the end of the first block, in which it goes from a to u."""
+    seen = []
+    program = predictive.program
+    monkeypatch.setattr(predictive, "program", lambda *given: seen.append((given, program(*given))) or seen[-1][1])
+    lag_s, dt, most = 0.04, 0.003, 6.0
+    up = {"min_m": -0.2, "max_m": 0.2, "speed_m_s": 0.5, "acceleration_m_s2": most}
+    table = {"kind": "axes", "lag_s": lag_s, "axes": [{"name": "up", "channel": "heave_displacement", "travel": up}]}
+    profile = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", {"platform": table})
+    seen.clear()
+    predictive.programs.cache_clear()
+    cueing.design(profile.cueing, 1 / dt, profile.platform)
+    (((channels, *_), found),) = seen
+    assert channels == [2]
+    (row,) = np.flatnonzero((found.block == 0) & (found.per_push == 1 / most))
+    lead = lag_s / (3 * dt)  # a plan is made in every third tick
+    assert found.rows[row, 0] * most == pytest.approx((1 + lead) * found.scale[0])
+    np.testing.assert_allclose(found.drift[row, :3] * most, [0.0, 0.0, -lead], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["box-large", "hexapod-dim"])
+def test_a_plan_leaves_little_of_a_lead_to_be_held_back(name):
+    """On a real motorway, drives of 50 ms; a tenth of the ticks of a box, 4 % of legs, if the plan knew of no lag."""
+    motion = motioncue.read(sample_recording()).motion
+    overrides = ("cueing.algorithm=predictive", f"platform.preset={name}", "platform.lag_s=0.05")
+    profile = motioncue.load_profile("ccd-dk", *overrides)
+    cues = motioncue.cue(profile, at_ticks(motion, profile.rate_hz, "linear"))
+    stage = platforms.stage_of(profile.platform, round(1e9 / profile.rate_hz), planned=True)
+    OutputChain([stage]).process(cues)
+    assert max(stage.shares().values()) < 0.015

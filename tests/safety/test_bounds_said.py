@@ -5,7 +5,7 @@ from helpers import eventually, nowhere
 
 import motioncue
 from motioncue.cli.watch import EngineView
-from motioncue.profile.explain import FAR, bounds_in_force, bounds_off
+from motioncue.profile.explain import FAR, bounds_in_force, bounds_off, inverted
 from motioncue.profile.profile import builtin_profiles, overridden
 from motioncue.safety.settings import Limits
 
@@ -54,6 +54,22 @@ def test_what_differs_from_the_defaults_is_said_with_the_platforms_bounds():
         assert words in text
     assert "platform: post -0.05 to +0.05 m, 0.25 m/s, 5 m/s²" in text
     assert "as by default; no [platform] bounds actuators" in bounds_in_force(PROFILE)[0]
+
+
+@pytest.mark.parametrize("key", ["surge.gain", "yaw.gain", "tilt.sway_gain", "texture.heave_gain"])
+def test_a_gain_that_turns_a_sense_round_is_named(key):
+    profile = motioncue.load_profile("ccd-dk-classical", f"cueing.{key}=-0.5")
+    assert inverted(profile) == [f"cueing.{key} = -0.5"]
+    assert inverted(overridden(profile, [f"cueing.{key}=0.5"])) == []
+
+
+@pytest.mark.rt
+def test_a_run_says_which_senses_are_inverted_at_the_start_and_when_one_becomes_so(caplog):
+    key = "cueing.surge.gain"
+    with motioncue.Engine(overridden(PROFILE, ["cueing.algorithm=classical", f"{key}=-1"])) as engine:
+        assert [each for each in caplog.messages if "inverted" in each and f"{key} = -1" in each]
+        engine.retune([f"{key}=1", "cueing.pitch.gain=-0.3"])
+        eventually(lambda: any("inverted" in each and "cueing.pitch.gain = -0.3" in each for each in caplog.messages))
 
 
 @pytest.mark.rt

@@ -64,7 +64,8 @@ def places():
     yield "CUE_SIZE", len(cue), ""
     yield "LIMITED", len(cue) - 1 - (body - moving), "number of a cue's channels that move the platform"
     yield "ACTUATORS", len(cue) + 3, "place of the first actuator's position in an actuation"
-    yield "ACTUATION_SIZE", len(cue) + 3 + TABLES["ACTUATORS"], ""
+    yield "CAR", body, "number of an actuation's channels of the car's own motion; they come last"
+    yield "ACTUATION_SIZE", len(cue) + 3 + TABLES["ACTUATORS"] + body, ""
 
 
 def header():
@@ -86,7 +87,7 @@ def declarations():
     return "\n".join(lines)
 
 
-DECLARED = ("ROLL", "YAW", "ROLL_RATE", "MOVING", "MOTION_TIME", "CUE_ONLY", "CHANNELS", "LIMITED")
+DECLARED = ("ROLL", "YAW", "ROLL_RATE", "MOVING", "MOTION_TIME", "CUE_ONLY", "CHANNELS", "LIMITED", "CAR")
 """The places and counts that Cython code uses; all are for C."""
 FILES = {"motioncue.h": public_header, "core/records.h": header, "core/records.pxd": declarations}
 

@@ -119,8 +119,9 @@ def test_a_stretch_is_of_one_drive_and_has_its_lead():
     assert found.motion["surge"] == pytest.approx(np.arange(found.motion["surge"][0], found.end_s * rate + 1, 3), abs=1)
     later = recent.stretch(13.0, 14.0, 20.0)
     assert later.begin_s == pytest.approx(4001 / rate)  # nothing of the drive before
-    assert recent.stretch(8.0, 13.0, 2.0) is None  # a pause
-    assert recent.stretch(17.0, 20.0, 2.0) is None  # not driven yet
+    assert recent.stretch(8.0, 12.5, 2.0) == pytest.approx((8.0, 9.0), abs=4 / rate)  # a pause: the longest part
+    assert recent.stretch(17.0, 20.0, 2.0) == pytest.approx((17.0, 18.0), abs=4 / rate)  # not driven yet
+    assert recent.stretch(9.5, 10.5, 2.0) is None
     engine.say(10)  # another run
     recent.poll()
     assert recent.stretch(7.0, 8.0, 2.0) is None

@@ -19,7 +19,7 @@ from motioncue.profile.tables import changed_text
 from motioncue.safety.settings import AccelerationBounds, HeaveBounds, Limits
 from motioncue.view.editor import Editor
 
-TEXTS = {"name", "description", "platform.description", "platform.source"}
+TEXTS = {"name", "description", "cars", "platform.description", "platform.source"}
 """Live keys without a control: texts for people."""
 
 TWO = """

@@ -103,6 +103,15 @@ def test_while_it_is_not_driven_the_last_drive_stays_and_the_next_replaces_it_on
     assert (minute.begin_s, minute.end_s) == pytest.approx((9.0, 13.0), abs=0.03)  # nothing of the first one
 
 
+def test_a_late_frame_ends_no_drive_and_a_long_hold_does():
+    for held, begin in ((0.2, 0.0), (0.5, 5.5)):
+        engine, recent = begun()
+        engine.run(recent, 5.0)
+        engine.run(recent, held, State.HOLDING)
+        engine.run(recent, 4.0)
+        assert recent.minute().begin_s == pytest.approx(begin, abs=0.03), held
+
+
 def test_a_gap_begins_another_drive_and_so_does_a_recording_that_begins_again():
     for jump in (100, -300):
         engine, recent = begun()

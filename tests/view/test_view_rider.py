@@ -24,9 +24,10 @@ from motioncue.view.scorer import ENDED, Request, Scorer, search
 from motioncue.view.server import Server
 from motioncue.view.session import parse_request
 from motioncue.view.wave import TestWave
-from motioncue.virtual.installation import drive_motion
+from motioncue.virtual.installation import Installation, drive_motion
 
 SOON = "platform.rise_s=0.5"
+SLOW_LINK = ["supervisor.hold_s=1.0"]  # a busy machine is late with frames
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
@@ -76,13 +77,21 @@ def test_a_phone_compares_blind_and_keeps_what_was_preferred(chromium, tmp_path)
             that = engine.requested.cueing.surge.gain
             assert sorted((this, that)) == [weak, begin]
             felt.append(this)
+            if turn == 4:  # a phone that reloads a page: the turn, what is felt and the tally stay
+                page.reload()
+                tab.shows("#blind", "turn 4")
+                tab.shows("#blind", "You feel that")
+                tab.shows("#blind", "the tally of 3")
             better = "this" if this == weak else "that"
             page.get_by_role("button", name="no difference" if turn == 6 else f"{better} was better").click()
         page.get_by_role("button", name="End, and show the tally of 6").click()
         tab.shows("#blind", "A was better in 5 of 5")
+        page.reload()
         tab.shows("#blind", f"in {round(100 * 2 / 2**5)} % of cases")
         page.get_by_role("button", name="Take A").click()
         soon(lambda: engine.requested.cueing.surge.gain == weak)
+        page.reload()
+        tab.shows("#state", "")
         expect(page.locator("main")).to_be_visible()
         assert tab.errors == []
 
@@ -268,6 +277,35 @@ def test_a_wave_is_refused_where_it_could_meet_a_drive():
             wave.start("surge", sure=True)
         feeding.join()
         assert wave.told == ""
+
+
+@pytest.mark.rt
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_wave_takes_the_place_of_a_virtual_car_which_begins_again():
+    with Installation("ccd-dk-classical", "brake", overrides=SLOW_LINK, endless=True) as installation:
+        engine = installation.engine
+        wave = TestWave(engine, installation.detour)
+        soon(lambda: int(engine.newest()["state"][0]) == int(State.RUNNING))
+        with pytest.raises(ConfigError, match="allowed is while parked"):
+            wave.start("heave", sure=True)
+        engine.park()
+        soon(lambda: int(engine.newest()["state"][0]) == int(State.OFFLINE))
+        with pytest.raises(Doubtful, match="the virtual car waits"):
+            wave.start("heave")
+        wave.start("heave", sure=True)
+        soon(lambda: "moving" in wave.told)
+        speeds, heaves = [], []
+        while "moving" in wave.told:
+            motion = engine.newest()["motion"]
+            speeds.append(float(motion["speed"][0]))
+            heaves.append(float(motion["heave"][0]))
+            time.sleep(0.005)
+        assert wave.told == "Test wave on heave: done, parked"
+        assert max(speeds) < 0.5
+        assert max(heaves) == pytest.approx(1.0, abs=0.15)
+        soon(lambda: float(engine.newest()["motion"]["speed"][0]) > 5.0)  # the drive goes on, and the platform rests
+        assert int(engine.newest()["state"][0]) == int(State.OFFLINE)
 
 
 @pytest.mark.rt

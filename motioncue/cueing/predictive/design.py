@@ -38,6 +38,7 @@ BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
 PROOF_S = 5.0  # how far back it counts whether the lap before has proved right
 SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5
+MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
@@ -162,16 +163,15 @@ def _bounds(workspace: Workspace, platform: Built | None) -> tuple[Bounds, Geare
         if axis is not None and moved[channel]:
             rows.append(np.eye(6)[channel])
             limits.append(_limits(axis))
-    low_, high_, speed_, acceleration_ = np.array(limits or [(-1.0, 1.0, 1.0, 1.0)]).T
-    return Bounds(np.array(rows or [np.zeros(6)]), low_, high_, speed_, acceleration_), geared
+    return Bounds(np.array(rows or [np.zeros(6)]), *np.array(limits or [(-1.0, 1.0, 1.0, 1.0, 0.0)]).T), geared
 
 
-def _limits(axis: Travel | Turn) -> tuple[float, float, float, float]:
-    """Return lowest and highest place, speed and acceleration [m or rad]."""
+def _limits(axis: Travel | Turn) -> tuple[float, float, float, float, float]:
+    """Return lowest and highest place, speed, acceleration [m or rad] and lag."""
     if isinstance(axis, Travel):
-        return -MARGIN * axis.range_m, MARGIN * axis.range_m, axis.speed_m_s, axis.acceleration_m_s2
+        return -MARGIN * axis.range_m, MARGIN * axis.range_m, axis.speed_m_s, axis.acceleration_m_s2, 0.0
     place, speed, acceleration = np.radians([axis.range_deg, axis.speed_deg_s, axis.acceleration_deg_s2]).tolist()
-    return -MARGIN * place, MARGIN * place, speed, acceleration
+    return -MARGIN * place, MARGIN * place, speed, acceleration, 0.0
 
 
 def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
@@ -193,9 +193,9 @@ def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
     low, high = measured(bounds.low) - neutral, measured(bounds.high) - neutral
     place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)
     middle, half = 0.5 * (low + high), 0.5 * place * (high - low)
-    ends = np.column_stack(
-        [middle - half, middle + half, other * gear * bounds.speed, other * gear * bounds.acceleration]
-    )
+    limits = other * gear * bounds.speed, other * gear * bounds.acceleration
+    lag = np.full(len(gear), min(platform.lag_s, MOST_LAG_S))
+    ends = np.column_stack([middle - half, middle + half, *limits, lag])
     return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes, bounds)
 
 
@@ -213,7 +213,7 @@ def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:
 def _guard(bounds: Bounds) -> Array:
     """Return lowest and highest place, speed and acceleration of channels that have an actuator of their own."""
     guard = np.tile([-np.inf, np.inf, np.inf, np.inf], (6, 1))
-    for slopes, low, high, speed, acceleration in zip(*bounds, strict=True):
+    for slopes, low, high, speed, acceleration, _ in zip(*bounds, strict=True):
         if np.count_nonzero(slopes) == 1:
             channel = int(np.argmax(slopes != 0.0))
             ends = sorted((low / MARGIN / slopes[channel], high / MARGIN / slopes[channel]))

@@ -1,7 +1,5 @@
 """The quadratic program of receding horizon cueing: from models of platform and organs to matrices.
 
-Needs SciPy, from the extra ``predictive``.
-
 Quantities of a group of channels are rows over two kinds of columns: what is known when a plan is made (`known`: the
 platform's position, speed and acceleration, the organs' states, the car's present motion) and what is planned (the
 accelerations at the ends of the blocks).  The cost is then a quadratic form and each bound a row of both.
@@ -59,6 +57,8 @@ class Bounds(NamedTuple):
     high: Array
     speed: Array
     acceleration: Array
+    lag_s: Array
+    """Lag of the drives [s]: what is sent leads by it, and keeps these bounds."""
 
 
 class Program(NamedTuple):
@@ -233,6 +233,7 @@ def program(
     )
     form = np.zeros((len(unit), len(unit)))
     ends: list[_Rows] = []
+    jerks: list[Array] = []
     turns: list[Array] = []
     step = 0
     for length, knot in zip(lengths, knots, strict=True):
@@ -244,10 +245,13 @@ def program(
             rows = _costs(now, before, step_s, channels, senses, cost)
             form += rows.T @ rows
         ends.append(now)
+        jerks.append((knot - start) / (length * step_s))
         turns.append(car(step)[:, :known])
     end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step)])
     form += end.T @ _tail(step_s, channels, senses, cost) @ end
-    rows, low, high, bound, block, per_place, per_speed, per_push, tilting = _bounded(channels, ends, bounds, tilt[0])
+    rows, low, high, bound, block, per_place, per_speed, per_push, tilting = _bounded(
+        channels, ends, jerks, bounds, tilt[0]
+    )
     turning = np.zeros((len(rows), known))
     own = [each[list(senses).index(channel)] for channel in TILTING if channel in channels for each in turns]
     turning[tilting > 0] = np.reshape(own, (-1, known)) / tilt[0]
@@ -270,22 +274,29 @@ def program(
 
 
 def _bounded(
-    channels: Sequence[int], ends: list[_Rows], bounds: Bounds, tilt_rate: float
+    channels: Sequence[int], ends: list[_Rows], jerks: list[Array], bounds: Bounds, tilt_rate: float
 ) -> tuple[Array, Array, Array, Whole, Whole, Array, Array, Array, Whole]:
-    """Return the rows of a program's bounds, in shares of what is allowed."""
+    """Return the rows of a program's bounds, in shares of what is allowed.
+
+    Where drives lag, they are those of q + lag q', which is sent.  Its acceleration is bounded in blocks of single
+    steps, because later ones are planned again.
+    """
     found: list[tuple[Array, float, float, int, int, float, float, float, int]] = []
     for number, slopes in enumerate(bounds.slopes[:, list(channels)]):
         low, high, speed = float(bounds.low[number]), float(bounds.high[number]), float(bounds.speed[number])
-        acceleration, half = float(bounds.acceleration[number]), 0.5 * (high - low)
+        acceleration, half, lag = float(bounds.acceleration[number]), 0.5 * (high - low), float(bounds.lag_s[number])
         single = np.count_nonzero(slopes) == 1
         for k, at in enumerate(ends):
-            found.append((slopes @ at.place / half, low / half, high / half, number, k, 1.0 / half, 0.0, 0.0, 0))
-            found.append((slopes @ at.speed / speed, -1.0, 1.0, number, k, 0.0, 1.0 / speed, 0.0, 0))
-            if not single:  # otherwise it is the bound of an unknown
-                push = slopes @ at.acceleration / acceleration
+            place = slopes @ (at.place + lag * at.speed) / half
+            found.append((place, low / half, high / half, number, k, 1.0 / half, lag / half, 0.0, 0))
+            rate = slopes @ (at.speed + lag * at.acceleration) / speed
+            found.append((rate, -1.0, 1.0, number, k, 0.0, 1.0 / speed, lag / speed, 0))
+            leads = lag > 0.0 and k < FIRST
+            if leads or not single:  # otherwise it is the bound of an unknown
+                push = slopes @ (at.acceleration + (lag * jerks[k] if leads else 0.0)) / acceleration
                 found.append((push, -1.0, 1.0, number, k, 0.0, 0.0, 1.0 / acceleration, 0))
         # v^2 <= 2 a (end - q) in the end, on the safe side because v is at most `speed`
-        far = 0.5 * speed / acceleration
+        far = lag + 0.5 * speed / acceleration
         stop = slopes @ (ends[-1].place + far * ends[-1].speed)
         found.append((stop / half, low / half, high / half, number, len(ends) - 1, 1.0 / half, far / half, 0.0, 0))
     for channel in TILTING:

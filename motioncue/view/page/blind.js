@@ -18,6 +18,22 @@ export function chance(most, all) {
   return Math.min(1, (2 * sum) / 2 ** all);
 }
 
+// What is kept in the browser, for a page that is loaded again in the middle of a comparison; it may refuse to keep it.
+const KEPT = "motioncue blind";
+const keep = (what) => {
+  try {
+    if (what) sessionStorage.setItem(KEPT, JSON.stringify(what));
+    else sessionStorage.removeItem(KEPT);
+  } catch { /* then a reload ends it */ }
+};
+const kept = () => {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT));
+  } catch {
+    return null;
+  }
+};
+
 export class Blind {
   // `swap(slot, why, sure)` asks for settings; `draw()` returns whether "this" is A in the next turn.
   constructor(place, { swap, draw = () => crypto.getRandomValues(new Uint8Array(1))[0] < 128 }) {
@@ -36,10 +52,27 @@ export class Blind {
     this.swap(this.waits, "", false);
   }
 
+  // A page that was loaded again goes on, in the same run and if A and B differ as before.
+  run(run) {
+    const before = kept();
+    this.hide(this.on = false);
+    Object.assign(this, { named: run, waits: null, before: before?.named === run ? before : null });
+  }
+
+  resume(same) {
+    const { before } = this;
+    this.before = null;
+    if (!before || before.differs !== same) return;
+    Object.assign(this, before);
+    if (this.on) this.show();
+    else this.tally("");
+  }
+
   // What the page is told of the settings.
   told({ slot, differs }) {
     const same = differs.join();
     this.slot = slot;
+    if (this.before) this.resume(same);
     if (this.waits === slot) {
       Object.assign(this, { waits: null, on: true, votes: { A: 0, B: 0 }, none: 0, differs: same, turns: 0 });
       this.turn();
@@ -70,6 +103,7 @@ export class Blind {
 
   show() {
     const { A, B } = this.votes, applied = this.slot === this.slotOf(this.felt);
+    this.keep();
     const choose = make("div", { className: "pair" }, ...["this", "that"].map((word) => {
       const button = this.button(word, () => this.feel(word));
       button.setAttribute("aria-pressed", String(this.felt === word));
@@ -84,6 +118,16 @@ export class Blind {
     this.hide(true);
   }
 
+  keep() {
+    const { named, differs, on, votes, none, turns, first, felt } = this;
+    keep({ named, differs, on, votes, none, turns, first, felt });
+  }
+
+  close() {
+    keep(null);
+    this.hide(false);
+  }
+
   hide(yes) {
     document.body.dataset.blind = yes ? "yes" : "";
     this.place.hidden = !yes;
@@ -92,18 +136,24 @@ export class Blind {
   // Shows what was preferred, and offers to keep it.
   end(why) {
     this.on = false;
+    if (why) keep(null);
+    else this.keep();
+    this.tally(why);
+  }
+
+  tally(why) {
     const { A, B } = this.votes, most = A > B ? "A" : "B", all = A + B, times = Math.max(A, B);
     const told = why || (!all ? "Nothing was preferred" : A === B ? `A and B: ${A} each` : `${most} was better in ${times} of ${all}`);
     const sure = all < FEW ? `Fewer than ${FEW} answers say little.` : `By chance alone it would be so clear in ${Math.round(100 * chance(times, all))} % of cases.`;
     const keep = !why && A !== B ? [this.button(`Take ${most}`, () => {
       this.swap(most, `preferred blind in ${times} of ${all}`, true);
-      this.hide(false);
+      this.close();
     }, "strong")] : [];
     this.place.replaceChildren(
       make("h2", { textContent: told }),
       make("table", {}, ...[["A", A], ["B", B], ["no difference", this.none]].map(([name, many]) => make("tr", {}, make("th", { textContent: name }), make("td", { textContent: many })))),
       make("p", { className: "quiet", textContent: why ? "" : sure }),
-      make("div", { className: "pair" }, ...keep, this.button("Close", () => this.hide(false))));
+      make("div", { className: "pair" }, ...keep, this.button("Close", () => this.close())));
     this.hide(true);
   }
 }

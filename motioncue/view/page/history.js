@@ -64,8 +64,7 @@ export class History {
     if (next === this.first || after[0] - time < 1e-9) return after;
     const row = this.row(next - 1), part = (time - row[0]) / (after[0] - row[0]);
     for (let column = 0; column < row.length; column++) row[column] += part * (after[column] - row[column]);
-    row[1] = after[1];       // states are not in between
-    row[2] = after[2];
+    for (const column of [1, 2, 3]) row[column] = after[column];       // states and flags are not in between
     return row;
   }
 

@@ -10,9 +10,11 @@ const AXES = ["surge", "sway", "heave", "roll", "pitch", "yaw"];
 const KNOBS = [
   ["stronger", "All of this axis, in the same shape.", ["A.gain", "tilt.A_gain", "texture.A_gain"], []],
   ["quicker return", "Less travel is used, and long motions are felt for a shorter time.", ["A.cutoff_hz"], ["A.travel_m", "A.angle_deg"]],
+  ["stronger", "What the plan aims at, of all that is felt in the car.", ["gain"], []],
+  ["less travel", "The platform stays nearer the middle.", ["restraint", "weights.travel"], []],
   ["lean", "How far the platform leans for what lasts, such as long braking.", ["tilt.A_gain"], []],
   ["quicker lean", "What lasts comes sooner; too quick, and turning is noticed.", ["tilt.A_cutoff_hz", "tilt.rate_limit_deg_s"], []],
-  ["smoother", "Less overshoot and softer starts.", ["A.damping", "weights.smoothness"], ["tilt.acceleration_limit_deg_s2"]],
+  ["smoother", "Less overshoot and softer starts.", ["A.damping", "weights.smoothness", "weights.effort"], ["tilt.acceleration_limit_deg_s2"]],
   ["softer peaks", "What is large is cut lower; what is small stays as it is.", [], ["A.limit_m_s2", "A.limit_deg_s", "tilt.A_limit_m_s2"]],
   ["texture", "Road and engine, felt as vibration.", ["texture.A_gain"], []],
   ["more weight", "This axis matters more than the others.", ["A.weight", "weights.A", "weights.A_rate"], []],
@@ -37,7 +39,8 @@ export class Knobs {
     this.quiet = this.button("Mute", () => this.mute(this.muted.includes(this.axis) ? this.muted.filter((axis) => axis !== this.axis) : [...this.muted, this.axis]));
     this.wave = this.button("Test wave", () => this.send({ do: "wave", axis: this.axis }));
     this.wave.title = "Moves this axis alone, while no simulator sends: asks first, and parks by itself";
-    this.silence.append(this.solo, this.quiet, make("span", { className: "spacer" }), this.wave);
+    this.planned = make("span", { className: "quiet", textContent: "All axes are planned together: none can be muted." });
+    this.silence.append(this.solo, this.quiet, this.planned, make("span", { className: "spacer" }), this.wave);
     this.fits = make("p", { className: "quiet" });
     this.fit = this.button("", () => this.turn(this.found, this.more, this.fit.textContent));
     this.own = make("p", { className: "quiet" });
@@ -56,7 +59,8 @@ export class Knobs {
 
   // The settings that have a value to be moved, by their keys without the axis.
   keys(names, axis = this.axis) {
-    return names.map((name) => `cueing.${name.replace("A", axis)}`).filter((key) => typeof this.tuning.values[key] === "number" && this.tuning.values[key] !== 0 && !this.tuning.rows.get(key)?.parameter.fixed);
+    const leans = (name) => !/^tilt\.(rate|acc)/.test(name) || !["heave", "yaw"].includes(axis);      // these do not lean
+    return names.filter(leans).map((name) => `cueing.${name.replace("A", axis)}`).filter((key) => typeof this.tuning.values[key] === "number" && this.tuning.values[key] !== 0 && !this.tuning.rows.get(key)?.parameter.fixed);
   }
 
   gains(axis) {
@@ -105,14 +109,16 @@ export class Knobs {
         return typeof begin === "number" && begin ? (values[key] / begin) ** way : 1;
       })[0];
       by.textContent = `×${factor.toFixed(2)}`;
-      moved.textContent = keys.map(([key]) => {
+      const all = keys.every(([key]) => !key.includes(this.axis)) ? "all axes: " : "";
+      moved.textContent = all + keys.map(([key]) => {
         const { begin, parameter } = rows.get(key) ?? {}, name = key.replace("cueing.", "").replaceAll(/[._]/g, " ").replace(/ (hz|m s2|deg s2?)$/, "");
         const now = tidy(values[key]), was = typeof begin === "number" ? tidy(begin) : now;
         return `${name} ${was === now ? now : `${was} → ${now}`} ${printed(parameter?.unit ?? "")}`.trim();
       }).join(" · ");
     }
     const able = this.gains(this.axis).length > 0;
-    this.silence.hidden = !able;
+    this.solo.hidden = this.quiet.hidden = !able;
+    this.planned.hidden = able;
     this.solo.setAttribute("aria-pressed", String(this.alone));
     this.quiet.setAttribute("aria-pressed", String(muted.includes(this.axis)));
   }

@@ -5,7 +5,7 @@ import { Lock, choices, pin } from "./hands.js";
 import { History } from "./history.js";
 import { Judge } from "./judge.js";
 import { Knobs } from "./knobs.js";
-import { GROUPS, Plots } from "./plots.js";
+import { GROUPS, Plots, shown } from "./plots.js";
 import { Rig } from "./rig.js";
 import { Timeline } from "./timeline.js";
 import { Tuning } from "./tuning.js";
@@ -15,12 +15,14 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const DRAW_MS = 30, CALM_MS = 200, TEXT_MS = 100, RETRY_MS = 1000;
 const LOST_MS = 1500;         // without a frame until the page says so
 const OLD_MS = 400;           // that what is shown is behind, or a link takes, until the page says so
+const NOTICED = { surge: 0.17, sway: 0.17, heave: 0.28 };     // least error of a force that is noticed [m/s²]
 const DOUBT_MS = 500;         // from Park to a tick that parks, until the page says loudly that there was none
 
 let socket = null, hello = null, columns = {}, history = null, plots = null, rig = null, newest = null, newestAt = 0;
 let least = Infinity, late = 0, linkMs = 0;      // between this machine's clock and the engine's: the least, and how much more now [ms]
 let noted = null;             // the verdict that somebody has taken note of
-let frames = 0, peaks = {}, reached = {}, events = {}, bars = [], ghosts = null, lastState = "";
+let fell = null;              // the newest transition to a fault
+let frames = 0, peaks = {}, reached = {}, worst = null, events = {}, bars = [], ghosts = null, lastState = "";
 
 function send(request) {
   const open = socket?.readyState === WebSocket.OPEN;
@@ -83,13 +85,13 @@ function begin(message) {
   showPark();
   tuning.reconnected();
   if (!again) newRun(message);             // else the connection came back: what was seen stays
-  fetchPast();
+  fetchPast(!again);
 }
 
 // Another run has its own time, geometry, settings, peaks and events: nothing of the one before stays.
 function newRun(message) {
   [newest, before, noted, least, late, linkMs] = [null, null, null, Infinity, 0, 0];
-  events = {};
+  [events, reached, worst, fell] = [{}, {}, null, null];
   tuning.reset();
   ghosts = null;
   timeline.begin(message.plays);
@@ -97,7 +99,7 @@ function newRun(message) {
   columns = Object.fromEntries(message.names.map((name, index) => [name, index]));
   history = new History(message.names.length);
   judge.begin(message.names);
-  blind.hide(blind.on = false);
+  blind.run(message.run);
   plots?.leave();
   plots = new Plots($("plots"), message, columns, { pointed: (time) => (pointed = time), marked: (begin, end) => timeline.set(begin, end) });
   buildRows();
@@ -108,7 +110,7 @@ function newRun(message) {
 
 // What was before the page came, or while it had no connection.  A recording comes whole.
 let fetched = 0;
-async function fetchPast() {
+async function fetchPast(anew = true) {
   const mine = (fetched += 1), { run } = hello;
   try {
     const answer = await fetch(`/past${location.search}`);
@@ -117,7 +119,8 @@ async function fetchPast() {
     if (mine !== fetched || hello.run !== run) return;
     if (hello.plays) history.count = 0;
     history.merge(numbers);
-    if (hello.plays) for (let index = history.first; index < history.count; index++) peak(history.row(index));
+    if (hello.plays) forget();
+    if (anew) for (let index = history.first; index < history.count; index++) peak(history.row(index));
   } catch {
     // without a connection there is nothing to show; it is asked for again with the next one
   }
@@ -156,6 +159,10 @@ function frame(row) {
   if (!hello.plays) peak(row);
 }
 
+function forget() {
+  [peaks, reached, worst] = [{}, {}, null];
+}
+
 function peak(row) {
   if (driven(row)) for (const { name, column } of bars) {
     const used = row[column], [low, high] = peaks[name] ?? [0, 0];
@@ -165,10 +172,38 @@ function peak(row) {
     const [car, asked] = reached[name] ?? [0, 0], size = (from) => Math.abs(row[columns[`${from}.${name}`]]) || 0;
     if (driven(row)) reached[name] = [Math.max(car, size(`felt.${name}` in columns ? "felt" : "car")), Math.max(asked, size("cue"))];
   }
+  if (driven(row)) for (const [name, least] of Object.entries(NOTICED)) {
+    const error = row[columns[`cue.${name}`]] - row[columns[`felt.${name}`]];
+    if (Math.abs(error) / least > (worst?.size ?? 1)) worst = { size: Math.abs(error) / least, time: row[0], words: `${name}, ${shown(Math.abs(error))} m/s² wrong` , why: reason(row, name) };
+  }
+}
+
+// Why less was asked than is felt in the car, as far as one moment tells.
+function reason(row, name) {
+  const used = bars.map(({ name: bar, column }) => [Math.abs(row[column]), bar]).sort(([one], [other]) => other - one)[0];
+  if (Math.abs(row[columns[`cue.${name}`]]) > 0.98 * (plots.bounds[name] ?? Infinity)) return "at its limit";
+  return used ? `${used[1].replaceAll("_", " ")} at ${Math.round(100 * used[0])} % of its travel` : "";
+}
+
+function showWorst() {
+  const said = worst ? `Worst so far at ${worst.time.toFixed(1)} s: ${worst.words}${worst.why ? `; ${worst.why}` : ""}` : "";
+  if ($("worst").textContent !== said) $("worst").textContent = said;
+  $("worst").hidden = !said;
 }
 
 // Whether the platform follows the car: then its travel counts.
 const driven = (row) => ["running", "holding"].includes(hello.states[row[columns.state]]);
+
+// What the platform says that keeps it from being driven, and a fault with its reason, for as long as they last.
+function showTrouble(row) {
+  const flags = row[columns.says], [, words, loud] = hello.says.find(([flag]) => flags & flag) ?? [0, "", false];
+  const fault = hello.states[row[columns.state]] === "fault";
+  const why = !fault ? "" : fell ? `Fault at ${fell.t.toFixed(1)} s: ${fell.reason.replaceAll("_", " ")}. ` : "Fault. ";
+  const said = `${why}${words}${fault && !hello.plays ? ` Engage goes on, ${words ? "once that is over" : "once its cause is gone"}.` : ""}`;
+  if ($("trouble").textContent !== said) $("trouble").textContent = said;
+  $("trouble").dataset.loud = fault || loud ? "yes" : "";
+  $("trouble").hidden = !said;
+}
 
 function link({ delay_s, wave }) {
   linkMs = 1000 * delay_s;
@@ -246,6 +281,7 @@ function stats(message) {
     ["frames in", hello.plays ? message.frames_received : `${rate.toFixed(1)} /s`], ["packets out", `${message.rate_hz.toFixed(2)} /s`],
     ["packets leave", message.grade], ["late, median", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
     ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
+    ...(message.platform.length ? [["platform says", message.platform.join(", ")]] : []),
   ];
   $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
   const words = message.verdict.words.replaceAll("`", ""), [short, ...more] = words.split(/(?=: )/);
@@ -257,6 +293,7 @@ function stats(message) {
   $("noted").textContent = known ? "Noted: until it happens again" : "Note it";
   $("noted").setAttribute("aria-pressed", String(known));
   $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: short }), more.join(""));
+  fell = message.transitions.findLast(({ to }) => to === "FAULT") ?? fell;
   for (const { t, reason, to } of message.transitions) plots.flag(t, reason === "retuned" ? "retuned" : `${reason.replaceAll("_", " ")} → ${to.toLowerCase()}`, to === "FAULT");
   for (const [name, count] of Object.entries(message.events)) {
     if (count > (events[name] || 0) && history.count) plots.flag(history.newest, name.replaceAll("_", " "), true);
@@ -358,6 +395,8 @@ function draw(now) {
   timeline.draw(plots.flags);
   if (row && now - toldAt >= TEXT_MS) {
     showBars(row);
+    showWorst();
+    showTrouble(row);
     plots.tell(read);
     knobs.suggest(Math.max(0, ...Object.values(peaks).flatMap(([low, high]) => [-low, high])), reached);
     timeline.show();
@@ -381,7 +420,7 @@ function draw(now) {
     const state = hello.states[newest[columns.state]] || "?", weight = newest[columns.weight];
     const rests = state === "offline" && newest[columns.parks];
     showPark();
-    showState(state, rests ? "parked" : ["engaging", "parking"].includes(state) ? `${state} ${Math.round(100 * weight)} %` : state);
+    showState(state, rests ? "parked" : ["engaging", "parking"].includes(state) && weight < 0.995 ? `${state} ${Math.round(100 * weight)} %` : state);
   }
 }
 
@@ -426,6 +465,10 @@ function showPark() {
 let question = null;
 function ask({ request, why }) {
   question = request;
+  const waves = request.do === "wave";
+  $("ask-what").textContent = waves ? "Move the platform?" : "Is this meant?";
+  $("leave").textContent = waves ? "No" : "Leave it as it is";
+  $("mean").textContent = waves ? "Move it" : "Change it";
   $("ask-why").replaceChildren(...why.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
   if (!$("ask").open) $("ask").show();
   $("leave").focus();
@@ -457,7 +500,8 @@ const actions = {
     else then({ do: "tune", stretch });
   },
   "try-blind": () => blind.begin(),
-  peaks: () => (peaks = reached = {}),
+  peaks: forget,
+  worst: () => worst && timeline.go(worst.time),
   noted: () => (noted = noted === $("noted").dataset.count ? null : $("noted").dataset.count),
 };
 for (const [id, action] of Object.entries(actions)) $(id).addEventListener("click", action);

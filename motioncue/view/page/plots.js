@@ -3,6 +3,7 @@
 const GAP = 0.3;            // seconds without a frame at which a line is interrupted
 const LEFT = 46;            // for the numbers of an axis [px]
 const FLAGS = 200;
+const MANY = 12;            // marks in a picture from which on they stand back behind the lines
 const NEAR = 0.6;           // share of a bound from which on it is shown
 const CALM_MS = 4000;       // that a scale was too wide until it becomes narrower
 const MM = 1000;
@@ -135,7 +136,7 @@ export class Plots {
       scales: { x: { time: false, range: () => this.span ?? [0, 1] }, y: { range: () => range(null, "y") } },
       axes: [
         { show: true, size: last ? 22 : 0, font, stroke: ink, grid: { stroke: () => color("line"), width: 1 }, ticks: { show: false }, gap: 2,
-          values: (_, times) => times.map((time) => (last && time >= 0 ? `${Number(time.toFixed(2))} s` : "")) },
+          values: (_, times) => times.map((time) => (last && this.span && time >= 0 && time < this.span[1] - 0.045 * (this.span[1] - this.span[0]) ? `${Number(time.toFixed(2))} s` : "")) },
         { size: LEFT, font, stroke: ink, grid: { stroke: () => color("line"), width: 1 }, ticks: { show: false }, gap: 4,
           splits: () => [-each.scale, -each.scale / 2, 0, each.scale / 2, each.scale], values: (_, all) => all.map((value, at) => (at % 4 === 0 ? "" : `${Number(value.toPrecision(3))}`.replace("-", "−"))) },
       ],
@@ -207,9 +208,15 @@ export class Plots {
       c.fillStyle = color("ink");
       c.fillText(text, label.x, top - 8 * pixel);
     };
-    for (const { time, text, bad } of this.flags) {
-      if (!this.span || time < this.span[0] || time > this.span[1]) continue;
-      const x = u.valToPos(time, "x", true);
+    const seen = this.flags.filter(({ time }) => this.span && time >= this.span[0] && time <= this.span[1]), last = { true: -Infinity, false: -Infinity };
+    c.globalAlpha = seen.length > MANY && !first ? 0.4 : 1;
+    for (const { time, text, bad } of seen) {
+      const x = u.valToPos(time, "x", true), near = x - last[Boolean(bad)] < 4 * pixel;
+      if (near) {                        // what lies on another is only counted
+        more += 1;
+        continue;
+      }
+      last[Boolean(bad)] = x;
       c.strokeStyle = c.fillStyle = color(bad ? "bad" : "warn");
       c.setLineDash(bad ? [] : [4 * pixel, 4 * pixel]);
       line(c, x, top - (first ? 5 * pixel : 0), x, top + height);
@@ -217,13 +224,14 @@ export class Plots {
       c.beginPath();
       for (const [right, down] of bad ? [[0, -6], [5, 0], [-5, 0]] : [[-4, -5], [4, -5], [0, 0]]) c.lineTo(x + right * pixel, top + down * pixel);
       c.fill();
-      if (x > free) {
+      const wide = c.measureText(text).width + 34 * pixel, from = Math.min(x, left + width - wide);      // none is cut at the right
+      if (from > free) {
         write();
-        const wide = c.measureText(text).width + 34 * pixel, from = Math.max(free, Math.min(x, left + width - wide));      // none is cut at the right
         [label, more, free] = [{ x: from, text }, 0, from + wide];
       } else more += 1;
     }
     write();
+    c.globalAlpha = 1;
     c.setLineDash([]);
     if (Number.isFinite(this.time) && this.span && this.time >= this.span[0] && this.time < this.span[1]) {
       c.strokeStyle = color("ink");

@@ -385,6 +385,7 @@ cdef class Batch:
     cdef int bind(self, motion, cue, actuation) except -1:
         """Check arrays that differ from the last ones, and keep views of them."""
         cdef Actuation[::1] actuations = None
+        cdef int place = 0
         if motion is None or cue is None:
             raise TypeError("step: found None, allowed are arrays")
         cdef const Motion[::1] motions = motion
@@ -400,8 +401,9 @@ cdef class Batch:
                 raise ValueError(f"step: found actuation of shape ({actuations.shape[0]},), allowed is ({allowed},)")
             if np.may_share_memory(actuation, motion) or np.may_share_memory(actuation, cue):
                 raise ValueError("step: found actuation in the memory of another, allowed is an array of its own")
-        for i, chain in enumerate(self.alive[2]):       # may send the car's own motion
-            (<OutputChain>chain).read_motion(&motions[i], NULL, NULL)
+        for chain in self.alive[2]:       # may send the car's own motion
+            (<OutputChain>chain).read_motion(&motions[place], NULL, NULL)
+            place += 1
         self.motion, self.cue, self.actuation = motions, cues, actuations
         self.motion_array, self.cue_array, self.actuation_array = motion, cue, actuation
         return 0

@@ -141,7 +141,7 @@ figure = reports.plot_response(
 # tilt; up and down there is nothing to lean on, so slow heave is lost. The points (measured) lie on the lines
 # (formula).
 #
-# **Try this:** use `motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias")` instead of the name: where is the
+# **Try this:** use `motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias")` instead: where is the
 # dip now?
 
 # %% [markdown]

@@ -470,7 +470,7 @@ def intake_of(profile: Profile) -> Intake:
     intake: Intake = sources.source(sources.system_of(source)).intake(options_of(profile), source.head_m, derivation)
     intake.watch(profile.watch)
     if source.car is not None:
-        intake.read_car(source.car.offset, source.car.bytes, source.car.size or 0)
+        intake.read_car(source.car.offset, source.car.width, source.car.size or 0)
     if not source.endpoints:
         intake.take_ahead()
     return intake

@@ -506,13 +506,13 @@ class CarField(Table, frozen=True, kw_only=True):
     """Byte order of an integer."""
 
     @property
-    def bytes(self) -> int:
+    def width(self) -> int:
         """Number of bytes that are read."""
         return int(self.type[1:])
 
     def value(self, data: bytes) -> int | str:
         """Return what bytes say."""
-        data = data[: self.bytes]
+        data = data[: self.width]
         if self.type[0] == "S":
             return data.partition(b"\0")[0].decode("latin-1")
         order: Any = self.byte_order

@@ -78,8 +78,14 @@ typedef struct motioncue_actuation { /* what one output is sent */
     double car_yaw_rate;     /* [rad/s] about the body's down axis, nose going right */
     double car_speed;        /* [m/s] magnitude of velocity */
     double car_engine_speed; /* [rpm] engine turning */
+    double pose_forward;     /* [m] along the platform's own axis, ahead of the neutral pose */
+    double pose_right;       /* [m] along the platform's own axis, right of the neutral pose */
+    double pose_up;          /* [m] along the platform's own axis, above the neutral pose */
+    double pose_roll;        /* [rad] right side down */
+    double pose_pitch;       /* [rad] nose up */
+    double pose_yaw;         /* [rad] nose right */
 } motioncue_actuation;
-typedef char motioncue_actuation_is_328_bytes[sizeof(motioncue_actuation) == 328 ? 1 : -1];
+typedef char motioncue_actuation_is_376_bytes[sizeof(motioncue_actuation) == 376 ? 1 : -1];
 /* end of what is made */
 
 typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limits and output, with their state */

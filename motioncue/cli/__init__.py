@@ -1,4 +1,4 @@
-"""The command line, ``motioncue COMMAND``: each command is a module, imported only when used."""
+"""The command line, ``motioncue COMMAND``: a command is a module, imported only when used."""
 
 import errno
 import os
@@ -19,6 +19,8 @@ COMMANDS: Mapping[str, str] = {
     "init": "Write a profile for your simulator and your platform.",
     "run": "Drive a platform from a simulator.",
     "tell": "Operate and retune what runs, from another terminal.",
+    "wire": "Find crossed wires, one actuator at a time.",
+    "identify": "Measure lag and dead time of a platform that answers.",
     "simulate": "Play a simulator.",
     "listen": "Play a platform, or watch a simulator.",
     "check": "Examine a source: rate, jitter, signs, axes, units.",
@@ -37,6 +39,9 @@ COMMANDS: Mapping[str, str] = {
     "platforms": "List the built-in platforms, or show one.",
 }
 """The commands, each with a one-line description."""
+
+HOMES = {"identify": ("wire", "measure")}
+"""Module and name of a command that has no module of its own."""
 
 UNWRITABLE = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO") if hasattr(errno, name)}
 """Errors that mean that output cannot be written.  EPIPE is not one: click ends quietly when a reader has left."""
@@ -85,7 +90,8 @@ class Commands(Group):
         """Import a command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"motioncue.cli.{cmd_name}").command
+        module, name = HOMES.get(cmd_name, (cmd_name, "command"))
+        command: click.Command = getattr(import_module(f"motioncue.cli.{module}"), name)
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see main
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return command

@@ -25,6 +25,7 @@ __all__ = [
     "MOTION",
     "MOTION_DTYPE",
     "MOVERS",
+    "POSE",
     "TELEMETRY_DTYPE",
     "TICK_DTYPE",
     "Channel",
@@ -109,6 +110,16 @@ CAR = tuple(each._replace(name=f"car_{each.name}", positive=each.positive.partit
 """The car's own motion as an output that asks for it gets it: faded and bounded as the cue is, but not washed out; 0
 where the source has none."""
 
+POSE = (
+    Channel("pose_forward", "m", "along the platform's own axis, ahead of the neutral pose"),
+    Channel("pose_right", "m", "along the platform's own axis, right of the neutral pose"),
+    Channel("pose_up", "m", "along the platform's own axis, above the neutral pose"),
+    Channel("pose_roll", "rad", "right side down"),
+    Channel("pose_pitch", "rad", "nose up"),
+    Channel("pose_yaw", "rad", "nose right"),
+)
+"""The pose that the platform has, as an output that asks for it gets it: as it replies, or as its drives follow."""
+
 _UP = (
     Channel("up_east", "1", "the body's up axis leans east"),
     Channel("up_north", "1", "the body's up axis leans north"),
@@ -120,10 +131,11 @@ ACTUATION = (
     *_UP,
     *(Channel(f"actuator_{number}", "m or rad", "as the platform says") for number in range(1, ACTUATORS + 1)),
     *CAR,
+    *POSE,
 )
 """Channels from which a packet can be encoded: the cue's, then those that an output's stages add."""
 
-ACTUATION_DTYPE = _dtype((*CUE, *_UP, Channel("actuators", "", "", "f8", ACTUATORS), *CAR))
+ACTUATION_DTYPE = _dtype((*CUE, *_UP, Channel("actuators", "", "", "f8", ACTUATORS), *CAR, *POSE))
 """What one output is sent; ``actuators[0]`` is the channel ``actuator_1``."""
 
 OUTPUT = (
@@ -131,6 +143,7 @@ OUTPUT = (
     *_UP,
     Channel("actuators", "", "positions of the platform's actuators, in their units; unused ones 0", "f8", ACTUATORS),
     *CAR,
+    *POSE,
 )
 """The same with the cue as a record of its own, as C has it."""
 

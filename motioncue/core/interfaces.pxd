@@ -144,4 +144,4 @@ ctypedef struct StageCalls:
 cdef class Stage:
     cdef StageCalls calls
     cdef Beside beside(self)
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1

@@ -169,10 +169,11 @@ cdef class Stage:
         it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
         return it
 
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
-        """From now on read there what the car does, and the weight of the fade; NULL: the stage fades when parked.
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
+        """From now on read there what the car does, the weight of the fade (NULL: the stage fades when parked), and where
+        the actuators are as the platform replies (all 0: it does not).
 
-        A stage that needs the cue alone reads neither, so that a tick costs nothing for it.
+        A stage that needs the cue alone reads none, so that a tick costs nothing for it.
         """
         return 0
 

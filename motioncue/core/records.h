@@ -38,8 +38,8 @@ enum {
     MC_CUE_SIZE = 15,
     MC_LIMITED = 12, /* number of a cue's channels that move the platform */
     MC_ACTUATORS = 18, /* place of the first actuator's position in an actuation */
-    MC_CAR = 11, /* number of an actuation's channels of the car's own motion; they come last */
-    MC_ACTUATION_SIZE = 41,
+    MC_CAR = 11, /* number of an actuation's channels of the car's own motion */
+    MC_ACTUATION_SIZE = 47,
 };
 
 typedef struct Tick { /* one tick of the emitter */

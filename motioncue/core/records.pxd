@@ -14,7 +14,7 @@ cdef extern from "motioncue/core/records.h" nogil:
         CUE_ONLY "MC_CUE_ONLY"  # place of the first channel that a cue has and a motion has not
         CHANNELS "MC_CHANNELS"  # number of doubles a cue begins with: all but its time
         LIMITED "MC_LIMITED"  # number of a cue's channels that move the platform
-        CAR "MC_CAR"  # number of an actuation's channels of the car's own motion; they come last
+        CAR "MC_CAR"  # number of an actuation's channels of the car's own motion
 
     ctypedef struct Motion:  # what the vehicle does
         double surge  # [m/s^2] forward; acceleration without gravity
@@ -65,6 +65,12 @@ cdef extern from "motioncue/core/records.h" nogil:
         double car_yaw_rate  # [rad/s] about the body's down axis, nose going right
         double car_speed  # [m/s] magnitude of velocity
         double car_engine_speed  # [rpm] engine turning
+        double pose_forward  # [m] along the platform's own axis, ahead of the neutral pose
+        double pose_right  # [m] along the platform's own axis, right of the neutral pose
+        double pose_up  # [m] along the platform's own axis, above the neutral pose
+        double pose_roll  # [rad] right side down
+        double pose_pitch  # [rad] nose up
+        double pose_yaw  # [rad] nose right
 
     ctypedef struct Tick:  # one tick of the emitter
         int64_t index  # index on the time grid; a gap is a skipped tick

@@ -228,6 +228,34 @@ WAVE_RAD = math.radians(4.0)  # largest angle of one about an axis
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 
 
+def swell(time: NDArray[np.float64], duration_s: float) -> tuple[NDArray[np.float64], ...]:
+    """Return a motion from 0 to 1 and back, sin(pi t/T)^2, its speed and its acceleration; at rest before and behind.
+
+    Units: `time` [s].
+    """
+    time, slow = np.clip(time, 0.0, duration_s), 2.0 * np.pi / duration_s
+    return (
+        0.5 * (1.0 - np.cos(slow * time)),
+        0.5 * slow * np.sin(slow * time),
+        0.5 * slow**2 * np.cos(slow * time) * ((time > 0.0) & (time < duration_s)),
+    )
+
+
+def swing(time: NDArray[np.float64], duration_s: float, hz: float) -> tuple[NDArray[np.float64], ...]:
+    """Return a sine that grows and shrinks, its speed and its acceleration: `swell` times sin(2 pi f t).
+
+    Units: `time` [s], `hz` [Hz].
+    """
+    time, fast = np.clip(time, 0.0, duration_s), 2.0 * np.pi * hz
+    envelope, rise, bend = swell(time, duration_s)
+    sine, cosine = np.sin(fast * time), np.cos(fast * time)
+    return (
+        envelope * sine,
+        rise * sine + envelope * fast * cosine,
+        bend * sine + 2.0 * rise * fast * cosine - envelope * fast**2 * sine,
+    )
+
+
 def wave(axis: str, rate_hz: float = 60.0, duration_s: float | None = None) -> NDArray[np.void]:
     """Return the states of a parked car that something moves along, or turns about, one axis; ends at rest.
 
@@ -239,13 +267,8 @@ def wave(axis: str, rate_hz: float = 60.0, duration_s: float | None = None) -> N
     duration = WAVE_LENGTH_S if duration_s is None else duration_s
     states = drive("still", rate_hz, duration)
     time = np.clip(states["time"] - (duration - WAVE_S - STILL_S), 0.0, WAVE_S)
-    slow, fast = 2.0 * np.pi / WAVE_S, 2.0 * np.pi * WAVE_HZ
-    envelope = 0.5 * (1.0 - np.cos(slow * time))
-    rise, bend = 0.5 * slow * np.sin(slow * time), 0.5 * slow**2 * np.cos(slow * time)
-    sine, cosine = np.sin(fast * time), np.cos(fast * time)
-    moved = envelope * sine
-    speed = rise * sine + envelope * fast * cosine
-    bent = bend * sine + 2.0 * rise * fast * cosine - envelope * fast**2 * sine
+    moved, speed, bent = swing(time, WAVE_S, WAVE_HZ)
+    fast = 2.0 * np.pi * WAVE_HZ
     place = AXES.index(axis) % 3
     if axis in AXES[:3]:
         size = (1.0 if axis != "heave" else -1.0) * WAVE_M_S2 / fast**2  # world axes: north, east, down

@@ -194,6 +194,28 @@ class MemorySimulator(DatagramSimulator):
             first += part.size
 
 
+class FedSimulator:
+    """Plays packages to an engine that is fed by its program."""
+
+    def __init__(self, feed: Callable[[bytes], object], packages: Iterable[Paced]) -> None:
+        self._feed, self._packages, self._stopped = feed, packages, threading.Event()
+        self.sent = 0
+
+    def run(self) -> None:
+        """Feed all of them, each in time; a pause is not caught up."""
+        due = time.monotonic()
+        for package in self._packages:
+            due = max(due + package.duration, time.monotonic() - LATE_S)
+            if self._stopped.wait(max(0.0, due - time.monotonic())):
+                return
+            self._feed(package.package)
+            self.sent += 1
+
+    def stop(self) -> None:
+        """End `run`."""
+        self._stopped.set()
+
+
 KEPT = 100_000  # arrival times to keep: five minutes at 333 Hz
 LEFT = 1000  # most datagrams of each stream to read after the end
 SENDERS = 8  # addresses of a stream to remember

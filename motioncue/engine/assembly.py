@@ -24,7 +24,8 @@ from motioncue.output import packet as custom
 from motioncue.output.actuation import CarMotion, OutputChain, UpVector
 from motioncue.output.check_in import check_exchanges
 from motioncue.platforms import build as platforms
-from motioncue.platforms.settings import Platform
+from motioncue.platforms.servo import PlatformPose, Servos
+from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.explain import explain, shown
 from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, platform_table, profile_text
 from motioncue.safety.limiter import CueLimits, OutputLimits
@@ -132,12 +133,14 @@ def check(profile: Profile) -> None:
                     )
                 controllers.add(checks_in)
         for name, (url, encoding) in streams.items():
-            endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
+            endpoint = parse_endpoint(url, ("udp", "serial", "memory") if output.packet else ("udp",), f"output.{name}")
             if output.packet is not None:
                 actuators = platforms.channels_of(profile.platform) if profile.platform is not None else {}
                 custom.replies_of(output.packet, actuators, stream=endpoint.scheme == "serial")
             if endpoint.scheme == "serial":
                 check_line(output, endpoint, encoding)
+            if endpoint.scheme == "memory":
+                check_memory(output, encoding)
             where = endpoint.path or f"{endpoint.host.lower().replace('localhost', '127.0.0.1')} {endpoint.port}"
             if where in used:
                 what = "line" if endpoint.path else "port"
@@ -164,6 +167,16 @@ def highest_rate_of(output: Output) -> float:
     if output.packet is not None:
         return output.packet.max_rate_hz or custom.MAX_RATE_HZ
     return float(sources.platform(output.system).MAX_RATE_HZ)
+
+
+def check_memory(output: Output, encoding: Encoding) -> None:
+    """Refuse what cannot be written into shared memory: all but one packet of one size."""
+    assert output.packet is not None
+    for key in ("text", "others", "check_in", "reply"):
+        if getattr(output.packet, key):
+            raise ConfigError(f"output.packet.{key}: allowed is none where the packet is written into shared memory")
+    if output.shared:
+        raise ConfigError("output.shared: found true, allowed is false with memory://: two would write over each other")
 
 
 def check_line(output: Output, endpoint: Endpoint, encoding: Encoding) -> None:
@@ -389,15 +402,36 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     if reads & set(CarMotion.fills):
         pace = min(1.0, period_ns_of(profile) * 1e-9 / profile.supervisor.fade_s)
         stages.append(CarMotion(limits_of_car(profile, output), pace))
-    if profile.platform is not None and any(name.startswith("actuator_") for name in reads):
+    poses = bool(reads & set(PlatformPose.fills))
+    if profile.platform is not None and (poses or any(name.startswith("actuator_") for name in reads)):
         planned = profile.cueing.eases and profile.cueing.for_platform
         stages.append(platforms.stage_of(profile.platform, period_ns_of(profile), planned=planned))
+    if poses:
+        stages.append(pose_of(profile, output))
     chain = OutputChain(stages)
     filled = [*(channel.name for channel in CUE if channel.name != "time"), *chain.fills]
     for channel in sorted(reads):
         if channel not in filled:
             raise ConfigError(f"output.packet: channel {not_among(channel, filled)}")
     return chain
+
+
+def pose_of(profile: Profile, output: Output) -> PlatformPose:
+    """Return the stage that knows the pose that the platform has; raise ConfigError if the cue is no pose."""
+    if not profile.cueing.poses:
+        name = profile.cueing.__struct_config__.tag
+        raise ConfigError(f"cueing.algorithm: found {name!r}, whose cue is no pose, and an output sends the platform's")
+    table, platform = output.pose, profile.platform
+    lag_s, damping = table.lag_s, table.lag_damping
+    bounds: Sequence[ActuatorBounds] = [ActuatorBounds(-1e3, 1e3, 1e6, 1e9)] * 6
+    kinematics = None
+    if platform is not None:
+        built = platforms.build(platform)
+        bounds, kinematics = built.bounds, built.kinematics
+        if lag_s is None:
+            lag_s, damping = platform.lag_s, damping or platform.lag_damping
+    drives = Servos(bounds, period_ns_of(profile) * 1e-9, lag_s or 0.0, damping if lag_s else None, table.dead_time_s)
+    return PlatformPose(drives, kinematics, feedback=table.feedback)
 
 
 def actuate(

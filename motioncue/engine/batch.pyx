@@ -401,7 +401,7 @@ cdef class Batch:
             if np.may_share_memory(actuation, motion) or np.may_share_memory(actuation, cue):
                 raise ValueError("step: found actuation in the memory of another, allowed is an array of its own")
         for i, chain in enumerate(self.alive[2]):       # may send the car's own motion
-            (<OutputChain>chain).read_motion(&motions[i], NULL)
+            (<OutputChain>chain).read_motion(&motions[i], NULL, NULL)
         self.motion, self.cue, self.actuation = motions, cues, actuations
         self.motion_array, self.cue_array, self.actuation_array = motion, cue, actuation
         return 0

@@ -228,7 +228,7 @@ cdef class Stepper(Cued):
         self._in = &source[0]
         self._out = &target[0]
         self.cue_by(settings, tune)
-        self._cueing.read_motion(self._in, NULL)
+        self._cueing.read_motion(self._in, NULL, NULL)
         self.period_ns = settings.period_ns
         # These views keep the arrays from being resized.
         self._alive = tuple(map(memoryview, bound.values()))
@@ -343,7 +343,7 @@ cdef class Relay(Cued):
         self._time = clock.calls
         self.source = source
         self._intake = source.intake
-        self._cueing.read_motion(&self._intake.publication.motion, NULL)
+        self._cueing.read_motion(&self._intake.publication.motion, NULL, NULL)
         self._intake.alone = True
         intake_begin(self._intake, self._time.now(self._time.memory))
 

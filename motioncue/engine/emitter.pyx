@@ -51,6 +51,7 @@ from motioncue.core.channels import AHEAD_S, TICK_DTYPE
 from motioncue.core.clock import prepare_thread
 from motioncue.core.threads import NAMES
 from motioncue.safety.supervisor import State
+from motioncue.transports.mapped import Written
 from motioncue.transports.udp import packed_host
 
 __all__ = ["Emitter", "Ending", "end_all"]
@@ -154,12 +155,14 @@ cdef class Emitter:
         self._intake, self._clock = intake, clock
         self._cueing, self._along = Cueing(settings), Along()
         self._cued = &self._cueing.state
-        self._cueing.read_motion(&self._bridge.motion, &self._tick.weight)
+        self._cueing.read_motion(&self._bridge.motion, &self._tick.weight, &self._tick.feedback[0])
         self._input = &intake.intake.slot
         self._time = clock.calls
         self._period, self._outputs = settings.period_ns, settings.design.outputs
         self.adopt()
-        self._driven = next((i for i, chain in enumerate(settings.chains) if "actuator_1" in chain.fills), -1)
+        moving = [i for i, chain in enumerate(settings.chains) if "actuator_1" in chain.fills]
+        # One that says which pose the platform has moves none, unless there is no other.
+        self._driven = min(moving, key=lambda i: ("pose_up" in settings.chains[i].fills, i), default=-1)
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
@@ -374,8 +377,14 @@ cdef class Emitter:
         if not 0 <= output < self._outputs:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._outputs - 1}")
         sink.output = output
+        cdef uint8_t[::1] memory = None
         if isinstance(sock, Line):
             sink.line = &(<Line>sock).line
+        elif isinstance(sock, Written):
+            memory = sock.memory
+            if memory.shape[0] < table.largest:
+                raise ValueError(f"memory: found {memory.shape[0]} bytes, allowed are at least {table.largest}")
+            sink.memory = &memory[0]
         else:
             sink.address_size = packed_address(sink.address, address)
             sink.fd = sock.fileno()
@@ -388,7 +397,7 @@ cdef class Emitter:
         sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
         sink.size = table.size
         memcpy(sink.packet, <const uint8_t*>packet, table.size)
-        self._owned.append((sock, table, packet, seal_with, replies))
+        self._owned.append((sock, memory, table, packet, seal_with, replies))
         self._sinks.count += 1
 
     def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):

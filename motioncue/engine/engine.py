@@ -32,6 +32,7 @@ from motioncue.profile.explain import bounds_in_force, bounds_off, inverted, sho
 from motioncue.profile.profile import Output, Profile, Record, differences
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text, open_line
+from motioncue.transports.mapped import Written
 from motioncue.transports.udp import fail_if_unheard, open_sender
 from motioncue.wire.packet import Encoding
 
@@ -159,6 +160,11 @@ class Engine:
                         opened.callback(line.close)
                         self._lines[url] = line
                         senders.append((url, (line, None, *packet)))
+                        continue
+                    if endpoint.scheme == "memory":
+                        written = Written(endpoint.path, encoding.table.largest)
+                        opened.callback(written.close)
+                        senders.append((url, (written, None, *packet)))
                         continue
                     sender, address = open_sender(url)
                     opened.callback(sender.close)

@@ -258,14 +258,15 @@ cdef class Settings:
     cdef Chain* _chains[OUTPUTS]
     cdef readonly object profile
     cdef readonly int64_t period_ns
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1
 
 
 cdef class Cueing:
     cdef CueingState state
     cdef const Motion* _motion      # what the car does, for outputs that send it; NULL if nobody says
     cdef const double* _weight      # the share of it that is sent; NULL: all, unless the platform is parked
+    cdef const double* _feedback    # where the actuators are as the platform replies; NULL or all 0: it does not
     cdef list _kept         # settings that the ticks may still use, oldest first
     cdef int64_t _posted
     cdef int post(self, Settings settings) except -1
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1

@@ -188,11 +188,11 @@ cdef class Settings:
             NOT_POSTED,
         )
 
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
         """Let the outputs that send the car's own motion read it there."""
         cdef OutputChain chain
         for chain in self.chains:
-            chain.read_motion(motion, weight)
+            chain.read_motion(motion, weight, feedback)
         return 0
 
     @property
@@ -227,7 +227,7 @@ cdef class Cueing:
             )
         if stages_of(settings) != stages_of(self._kept[0]):
             raise ValueError("chains: found other stages, allowed are those of the ticks with other coefficients")
-        settings.read_motion(self._motion, self._weight)
+        settings.read_motion(self._motion, self._weight, self._feedback)
         self._kept.append(settings)
         self._posted += 1       # from here to the exchange, nothing releases the GIL
         settings.design.number = settings.design.tuned.number = self._posted
@@ -239,12 +239,12 @@ cdef class Cueing:
         ]
         return 0
 
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
         """Let outputs that send the car's own motion read it there, with these settings and later ones."""
         cdef Settings kept
-        self._motion, self._weight = motion, weight
+        self._motion, self._weight, self._feedback = motion, weight, feedback
         for kept in self._kept:
-            kept.read_motion(motion, weight)
+            kept.read_motion(motion, weight, feedback)
         return 0
 
     def retune(self, Settings settings not None):

@@ -13,7 +13,7 @@ from motioncue.safety.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, ST
 
 
 cdef enum:
-    STAGES = 4
+    STAGES = 5
     RISING = STATES     # what packets call the state while actuators rise, beside the supervisor's states
 
 
@@ -109,4 +109,4 @@ cdef class CarMotion(Stage):
 cdef class OutputChain:
     cdef Chain chain
     cdef readonly tuple stages
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1

@@ -120,7 +120,7 @@ cdef class CarMotion(Stage):
         self._state.limits, self._state.fade.pace = &limits.set, pace
         self.calls = StageCalls(car_step, car_reset, car_at_rest, NULL, &self._state, car_continue, NULL, NULL, NULL)
 
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
         """From now on read there what the car does, and the weight of the fade."""
         self._state.motion, self._state.weight = motion, weight
         return 0
@@ -161,11 +161,11 @@ cdef class OutputChain:
         """Forget the past; the next tick starts from rest at neutral."""
         chain_reset(&self.chain)
 
-    cdef int read_motion(self, const Motion* motion, const double* weight) except -1:
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
         """Let the stages that need it read there what the car does, and the weight of the fade."""
         cdef Stage stage
         for stage in self.stages:
-            stage.read_motion(motion, weight)
+            stage.read_motion(motion, weight, feedback)
         return 0
 
     def process(self, const Cue[::1] cue not None, const Motion[::1] motion=None, const double[::1] weight=None):
@@ -183,7 +183,7 @@ cdef class OutputChain:
         if weight is not None and weight.shape[0] != cue.shape[0]:
             raise ValueError(f"weight: found {weight.shape[0]} rows, allowed are {cue.shape[0]}, as many as cues")
         memset(&now, 0, sizeof(Motion))
-        self.read_motion(NULL if motion is None else &now, NULL if weight is None else &share)
+        self.read_motion(NULL if motion is None else &now, NULL if weight is None else &share, NULL)
         cdef Actuation[::1] rows = out
         cdef uint64_t fpu
         with nogil:
@@ -196,5 +196,5 @@ cdef class OutputChain:
                 actuate(&self.chain, &cue[i], NULL)
                 rows[i] = self.chain.actuation
             mc_restore_fpu(fpu)
-        self.read_motion(NULL, NULL)
+        self.read_motion(NULL, NULL, NULL)
         return out

@@ -379,6 +379,11 @@ cdef class Replies:
         return platform_flags(&self.heard, now_ns)
 
     @property
+    def placed(self):
+        """Whether replies say where every actuator is."""
+        return self.heard.actuators > 0
+
+    @property
     def positions(self):
         """Where the actuators are [m or rad]; NaN if not known."""
         return [self.heard.positions[i] for i in range(POSITIONS)]

@@ -2,13 +2,20 @@
 
 from libc.math cimport floor
 from libc.stdint cimport int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
+
+from motioncue.core.interfaces cimport Stage, StageCalls
+from motioncue.core.records cimport Actuation, Cue, Motion
+from motioncue.core.rotation cimport Turn, sin_cos
+from motioncue.platforms.kinematics cimport Geometry, Kinematics, forward
 
 import math
 
 import numpy as np
 
-__all__ = ["Servos"]
+from motioncue.core.channels import POSE
+
+__all__ = ["PlatformPose", "Servos"]
 
 BEYOND = 1.05       # share of a bound beyond which a tick counts as an overrun: packets round positions
 TOUCH = 1e-3        # share of the speed up to which an end stop is touched, not hit
@@ -16,14 +23,14 @@ LONGEST_S = 1.0     # of dead time
 
 
 cdef extern from "motioncue/platforms/servo.h" nogil:
-    ctypedef struct Motion "mc_Motion":
+    ctypedef struct Course "mc_Motion":
         double position
         double speed
         double falls
         double keeps
         double duration
     ctypedef struct Servo "mc_Servo":
-        Motion parts[2]
+        Course parts[2]
         int64_t late
         bint inertia
         double low
@@ -46,6 +53,36 @@ cdef extern from "motioncue/platforms/servo.h" nogil:
 
 cdef enum:
     MOST = 12
+    STEPS = 8           # Newton steps at most from the pose of the tick before
+
+
+ctypedef struct Drives:
+    Servo servos[MOST]
+    ServoState states[MOST]
+    int count
+    int64_t ticks
+    int64_t room
+    double* commands        # the newest ones, as a ring of `room` rows
+
+
+cdef void drives_tick(Drives* d, const double* command, double* out) noexcept nogil:
+    """Do one tick: fill where the drives are when this command comes."""
+    cdef int64_t late = d.servos[0].late
+    cdef ServoState* s
+    cdef double older, newer
+    cdef int i
+    for i in range(d.count):
+        s = &d.states[i]
+        if d.ticks == 0:
+            s.x = min(max(command[i], d.servos[i].low), d.servos[i].high)
+            s.lowest = s.highest = s.x
+        else:
+            newer = d.commands[max(d.ticks - 1 - late, 0) % d.room * d.count + i]
+            older = d.commands[max(d.ticks - 2 - late, 0) % d.room * d.count + i]
+            servo_step(&d.servos[i], older, newer, s)
+        out[i] = s.x
+        d.commands[d.ticks % d.room * d.count + i] = command[i]
+    d.ticks += 1
 
 
 cdef class Servos:
@@ -58,13 +95,9 @@ cdef class Servos:
     Units: `dt` [s].
     """
 
-    cdef Servo servos[MOST]
-    cdef ServoState states[MOST]
-    cdef readonly int count
+    cdef Drives drives
     cdef readonly double dt
-    cdef int64_t ticks
-    cdef int64_t room
-    cdef double[:, ::1] commands        # the newest ones, as a ring
+    cdef double[::1] _ring              # owns the memory of `drives.commands`
 
     def __cinit__(self, bounds, double dt, double lag_s, damping=None, double dead_time_s=0.0, double friction=0.0):
         cdef Servo* d
@@ -79,14 +112,14 @@ cdef class Servos:
         ):
             if not allowed:
                 raise ValueError(f"{name}: found {value}, allowed is a number in range")
-        self.count = len(bounds)
+        self.drives.count = len(bounds)
         self.dt = dt
         whole = floor(dead_time_s / dt * (1.0 + 1e-12))
         rest_s = max(0.0, dead_time_s - whole * dt)
         for i, each in enumerate(bounds):
             if not (each.low < each.high and each.speed > 0.0 and each.acceleration > 0.0):
                 raise ValueError(f"bounds: found {each}")
-            d = &self.servos[i]
+            d = &self.drives.servos[i]
             d.parts[0] = _motion(lag_s, damping, rest_s)
             d.parts[1] = _motion(lag_s, damping, dt - rest_s)
             d.late = <int64_t>whole
@@ -96,20 +129,26 @@ cdef class Servos:
             d.most_move = BEYOND * each.speed * dt
             d.most_change = BEYOND * each.acceleration * dt * dt
             d.touch = TOUCH * each.speed
-        self.room = <int64_t>whole + 2
-        self.commands = np.zeros((self.room, self.count))
+        self.drives.room = <int64_t>whole + 2
+        self._ring = np.zeros(self.drives.room * self.drives.count)
+        self.drives.commands = &self._ring[0]
         self.reset()
+
+    @property
+    def count(self):
+        """Number of drives."""
+        return self.drives.count
 
     def reset(self):
         """Forget the past: the next command is where the drives begin."""
-        self.ticks = 0
-        memset(self.states, 0, sizeof(self.states))
+        self.drives.ticks = 0
+        memset(self.drives.states, 0, sizeof(self.drives.states))
 
     def process(self, positions):
         """Return where the drives are at each tick; states carry over between calls."""
         rows = np.ascontiguousarray(positions, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.count:
-            raise ValueError(f"positions: found shape {rows.shape}, allowed is (n, {self.count})")
+        if rows.ndim != 2 or rows.shape[1] != self.drives.count:
+            raise ValueError(f"positions: found shape {rows.shape}, allowed is (n, {self.drives.count})")
         if not np.isfinite(rows).all():
             raise ValueError("positions: found some that are not finite")
         out = np.empty_like(rows)
@@ -118,26 +157,8 @@ cdef class Servos:
         cdef Py_ssize_t k
         with nogil:
             for k in range(p.shape[0]):
-                self._tick(&p[k, 0], &o[k, 0])
+                drives_tick(&self.drives, &p[k, 0], &o[k, 0])
         return out
-
-    cdef void _tick(self, const double* command, double* out) noexcept nogil:
-        cdef int64_t late = self.servos[0].late
-        cdef ServoState* s
-        cdef double older, newer
-        cdef int i
-        for i in range(self.count):
-            s = &self.states[i]
-            if self.ticks == 0:
-                s.x = min(max(command[i], self.servos[i].low), self.servos[i].high)
-                s.lowest = s.highest = s.x
-            else:
-                newer = self.commands[max(self.ticks - 1 - late, 0) % self.room, i]
-                older = self.commands[max(self.ticks - 2 - late, 0) % self.room, i]
-                servo_step(&self.servos[i], older, newer, s)
-            out[i] = s.x
-            self.commands[self.ticks % self.room, i] = command[i]
-        self.ticks += 1
 
     def stats(self):
         """Return what each drive did since the beginning: a dict of ndarrays of shape (actuators,).
@@ -149,11 +170,11 @@ cdef class Servos:
         cdef int i
         rows = [
             (
-                self.states[i].lowest, self.states[i].highest, self.states[i].fastest / self.dt,
-                self.states[i].hardest / self.dt**2, self.states[i].hits, self.states[i].impact,
-                self.states[i].fast, self.states[i].hard,
+                self.drives.states[i].lowest, self.drives.states[i].highest, self.drives.states[i].fastest / self.dt,
+                self.drives.states[i].hardest / self.dt**2, self.drives.states[i].hits, self.drives.states[i].impact,
+                self.drives.states[i].fast, self.drives.states[i].hard,
             )
-            for i in range(self.count)
+            for i in range(self.drives.count)
         ]
         names = ("lowest", "highest", "speed", "acceleration", "hits", "impact", "too_fast", "too_hard")
         return {
@@ -162,15 +183,15 @@ cdef class Servos:
         }
 
 
-cdef Motion _motion(double lag_s, damping, double h):
+cdef Course _motion(double lag_s, damping, double h):
     """Return the exact solution over a time `h` [s]: the matrix exponential of the lag's equation."""
     if h <= 0.0:
-        return Motion(1.0, 0.0, 0.0, 1.0, 0.0)
+        return Course(1.0, 0.0, 0.0, 1.0, 0.0)
     if lag_s == 0.0:
-        return Motion(0.0, 0.0, 0.0, 0.0, h)
+        return Course(0.0, 0.0, 0.0, 0.0, h)
     if damping is None:
         left = math.exp(-h / lag_s)
-        return Motion(left, 0.0, -left / lag_s, 0.0, h)
+        return Course(left, 0.0, -left / lag_s, 0.0, h)
     omega = 2.0 * damping / lag_s
     # Scaled such that its norm is small, summed as a series, squared as often as it was halved.
     halvings = max(0, math.ceil(math.log2(max(1.0, omega, 2.0 * damping * omega, omega * omega) * h)) + 1)
@@ -181,4 +202,112 @@ cdef Motion _motion(double lag_s, damping, double h):
         total = total + term
     for _ in range(halvings):
         total = total @ total
-    return Motion(total[0, 0], total[0, 1], total[1, 0], total[1, 1], h)
+    return Course(total[0, 0], total[0, 1], total[1, 0], total[1, 1], h)
+
+
+ctypedef struct PoseState:
+    Drives* drives
+    const Geometry* geometry    # NULL: the cue's pose is what is driven
+    const double* feedback      # where the actuators are as the platform replies; NULL or all 0: it does not
+    double pose[6]              # the newest one, surge, sway, heave, roll, pitch, yaw
+
+
+cdef bint replied(const PoseState* s) noexcept nogil:
+    """Say whether the platform replies where its actuators are."""
+    cdef int i
+    if s.feedback != NULL and s.geometry != NULL:
+        for i in range(s.geometry.count):
+            if s.feedback[i] != 0.0:
+                return True
+    return False
+
+
+cdef void pose_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    cdef PoseState* s = <PoseState*>state
+    cdef double at[MOST]
+    cdef double found[6]
+    cdef double x, y, down, sr, cr, sp, cp, sy, cy
+    if s.geometry == NULL:
+        drives_tick(s.drives, pose_of(&actuation.cue, found), s.pose)
+    else:
+        drives_tick(s.drives, actuation.actuators, at)
+        memcpy(found, s.pose, sizeof(found))
+        if forward(s.geometry, s.feedback if replied(s) else at, found, STEPS) >= 0:
+            memcpy(s.pose, found, sizeof(found))        # else the pose of the tick before
+    x, y, down = s.pose[0], s.pose[1], -s.pose[2]
+    sin_cos(s.pose[3], &sr, &cr)
+    sin_cos(s.pose[4], &sp, &cp)
+    sin_cos(s.pose[5], &sy, &cy)
+    actuation.pose_forward = cp * cy * x + cp * sy * y - sp * down
+    actuation.pose_right = (sr * sp * cy - cr * sy) * x + (sr * sp * sy + cr * cy) * y + sr * cp * down
+    actuation.pose_up = -((cr * sp * cy + sr * sy) * x + (cr * sp * sy - sr * cy) * y + cr * cp * down)
+    actuation.pose_roll, actuation.pose_pitch, actuation.pose_yaw = s.pose[3], s.pose[4], s.pose[5]
+
+
+cdef inline const double* pose_of(const Cue* cue, double* out) noexcept nogil:
+    """Return the pose of a cue."""
+    out[0], out[1], out[2] = cue.surge_displacement, cue.sway_displacement, cue.heave_displacement
+    out[3], out[4], out[5] = cue.roll, cue.pitch, cue.yaw
+    return out
+
+
+cdef void pose_reset(void* state) noexcept nogil:
+    cdef PoseState* s = <PoseState*>state
+    s.drives.ticks = 0
+    memset(s.drives.states, 0, sizeof(s.drives.states))
+    memset(s.pose, 0, sizeof(s.pose))
+
+
+cdef void pose_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    cdef PoseState* s = <PoseState*>state
+    cdef const PoseState* before = <const PoseState*>before_state
+    memcpy(s.pose, before.pose, sizeof(s.pose))
+    memcpy(s.drives.states, before.drives.states, sizeof(s.drives.states))
+    if s.drives.room == before.drives.room:     # the dead time is fixed while it runs
+        s.drives.ticks = before.drives.ticks
+        memcpy(s.drives.commands, before.drives.commands, s.drives.room * s.drives.count * sizeof(double))
+
+
+cdef class PlatformPose(Stage):
+    """The pose that a platform has: as it replies, else as its drives follow what the output is asked.
+
+    Parameters
+    ----------
+    drives : Servos
+        Of its actuators; without a platform of the six channels of the pose.  They belong to this stage.
+    kinematics : Kinematics or None
+        Of the platform; None: the cue's pose is what is driven.
+    feedback : bool
+        Whether what the platform replies counts.
+
+    Notes
+    -----
+    The displacement is along the platform's own axes.  Real time: a step does not allocate and cannot fail; a pose that
+    cannot be found from the actuators is that of the tick before.
+    """
+
+    fills = tuple([channel.name for channel in POSE])
+
+    cdef Servos _drives
+    cdef Kinematics _kinematics
+    cdef bint _listens
+    cdef PoseState _state
+
+    def __cinit__(self, Servos drives not None, Kinematics kinematics=None, *, bint feedback=True):
+        if drives.drives.count != (6 if kinematics is None else kinematics.geometry.count):
+            raise ValueError(f"drives: found {drives.drives.count}, allowed is one for each actuator")
+        self._drives, self._kinematics, self._listens = drives, kinematics, feedback
+        memset(&self._state, 0, sizeof(PoseState))
+        self._state.drives = &drives.drives
+        if kinematics is not None:
+            self._state.geometry = &kinematics.geometry
+        self.calls = StageCalls(pose_step, pose_reset, NULL, NULL, &self._state, pose_continue, NULL, NULL, NULL)
+
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
+        """From now on read there where the actuators are."""
+        self._state.feedback = feedback if self._listens else NULL
+        return 0

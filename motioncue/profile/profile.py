@@ -106,13 +106,26 @@ class Record(Table, frozen=True, kw_only=True):
     """Remove the run's oldest files beyond this size of all [MB]; without the two above, a file has a tenth of it."""
 
 
+class PoseTable(Table, frozen=True, kw_only=True):
+    """How the pose that the platform has is known, for an output that sends it: pose_forward and so on."""
+
+    lag_s: Annotated[float, msgspec.Meta(ge=0, le=0.5)] | None = None
+    """Delay with which the drives follow slow motions [s]; `platform.lag_s` if not given, and 0 without that."""
+    lag_damping: Annotated[float, msgspec.Meta(ge=0.1, le=1)] | None = None
+    """Damping ratio of a lag of second order; `platform.lag_damping` if not given, first order without that."""
+    dead_time_s: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.0
+    """Time after which a command begins to act [s]."""
+    feedback: bool = True
+    """Whether positions that the platform replies count instead; false if they come seldom or in coarse steps."""
+
+
 class Output(Table, frozen=True, kw_only=True):
     """A platform."""
 
     system: str = "custom"
     """Name of a system; "custom" if `packet` describes it."""
     motion: str
-    """Where the motion is sent: udp://HOST:PORT or serial://DEVICE."""
+    """Where the motion is sent: udp://HOST:PORT, serial://DEVICE, or memory://NAME, which is written."""
     gauges: str | None = None
     """Where engine speed, speed and the like are sent, for a system that takes them; not sent if not given."""
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
@@ -121,6 +134,7 @@ class Output(Table, frozen=True, kw_only=True):
     """The packet sent to `motion`, for a platform without built-in support; its preset is a controller's name."""
     shared: bool = False
     """Whether other programs may send there at the same time; else a second one is refused."""
+    pose: PoseTable = PoseTable()
     limits: OutputLimits = OutputLimits()
     """Bounds for this output in addition to the profile's."""
     spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0

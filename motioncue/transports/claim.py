@@ -48,7 +48,7 @@ def place_of(endpoint: Endpoint, address: tuple[str, int, int] | None = None) ->
     All addresses of this machine are one place, because a platform's program usually listens at all of them.
     """
     if address is None:
-        return _line(endpoint.path)
+        return f"memory {endpoint.path}" if endpoint.scheme == "memory" else _line(endpoint.path)
     host, port, scope = address
     ip = ipaddress.ip_address(host.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
@@ -292,7 +292,7 @@ class Claims:
         """Claim the place of one stream of packets."""
         endpoint = parse_endpoint(url)
         try:
-            place = place_of(endpoint, None if endpoint.scheme == "serial" else resolved(endpoint))
+            place = place_of(endpoint, resolved(endpoint) if endpoint.scheme == "udp" else None)
         except (OSError, UnicodeError):  # nothing can be sent there: who opens it says why
             return
         if place in self._claims:
@@ -308,7 +308,7 @@ class Claims:
             return
         if not shared:
             wish = (
-                "" if endpoint.scheme == "serial" else ", or set output.shared = true if both are meant to send there"
+                ", or set output.shared = true if both are meant to send there" if endpoint.scheme == "udp" else ""
             )
             raise EndpointError(f"{key}: {claim.holder} drives the platform at {url} already; end it first{wish}")
         log.warning("%s: %s drives the platform at %s too (output.shared)", key, claim.holder, url)

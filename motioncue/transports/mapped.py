@@ -1,4 +1,4 @@
-"""Shared memory of a running simulator: found by name, or under Wine and Proton by size and content.
+"""Shared memory: what this program writes, and a running simulator's, found by name, or under Wine by size and content.
 
 Wine's server keeps every mapping open as a file without a name, which its user may open through ``/proc``: no program
 is needed beside the simulator.  Its names are known to Windows programs only, so a mapping is taken for the simulator's
@@ -8,10 +8,14 @@ if its size fits, its content fits, and its counter moves.
 import contextlib
 import glob
 import logging
+import mmap
 import os
+import stat
 import sys
 from collections.abc import Iterator
+from types import TracebackType
 
+from motioncue.errors import EndpointError
 from motioncue.transports.memory import Memory
 from motioncue.wire.description import Gather
 
@@ -21,6 +25,61 @@ SHARED = "/dev/shm"
 PAGE = 4096  # [bytes] Wine rounds sizes up to it
 LOOKS = 3  # successive looks at which a mapping has to be plausible and its counter to have moved
 FILES = ("memfd:wine-mapping", "tmpmap-", "anonmap.")  # how Wine has named them so far
+
+
+class Written:
+    """Shared memory that this program writes, by its name: a mapping on Windows, elsewhere a file in /dev/shm.
+
+    A file that is there already stays when this one is closed, because another program may have mapped it into Wine.
+
+    Attributes
+    ----------
+    memory : mmap
+        Its bytes, zeros at first.
+    """
+
+    def __init__(self, name: str, size: int) -> None:
+        self._made = ""
+        if sys.platform == "win32":
+            self.memory = mmap.mmap(-1, size, tagname=f"Local\\{name}")
+        else:
+            self.memory = self._file(f"{SHARED}/{name}", size)
+        self.memory[:size] = bytes(size)
+
+    def _file(self, where: str, size: int) -> mmap.mmap:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        url = f"memory://{os.path.basename(where)}"
+        try:
+            there = os.path.lexists(where)
+            file = os.open(where, flags, 0o600)
+        except OSError as error:
+            raise EndpointError(f"{url}: {where} cannot be written ({error.strerror})") from error
+        try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                raise EndpointError(f"{url}: {where} is not a file of this user")
+            if found.st_size < size:
+                os.ftruncate(file, size)
+            self._made = "" if there else where
+            return mmap.mmap(file, max(size, found.st_size))
+        finally:
+            os.close(file)
+
+    def __enter__(self) -> "Written":
+        """Return it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Remove it, unless it was there before; what is mapped stays so until nobody needs it."""
+        if self._made:
+            with contextlib.suppress(OSError):
+                os.unlink(self._made)
 
 
 class Finder:

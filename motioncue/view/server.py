@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gzip
 import logging
 import math
 import os
@@ -144,6 +145,7 @@ class Server:
         self._contents = {  # read now: while the system has no descriptor left, no file can be opened
             path: file.read_bytes() for path, (file, _) in FILES.items()
         }
+        self._packed = {path: gzip.compress(contents) for path, contents in self._contents.items()}
 
     @property
     def url(self) -> str:
@@ -296,7 +298,11 @@ class Server:
         else:
             self.counts["requests"] += 1
             return connection.respond(404, "there is no such file\n")
+        packs = "gzip" in (_only(headers.get_all("Accept-Encoding")) or "")
+        if packs:  # what was driven is megabytes, which a slow link would be busy with for minutes
+            body = self._packed[path] if path in self._packed else await asyncio.to_thread(gzip.compress, body, 1)
         said = {
+            **({"Content-Encoding": "gzip"} if packs else {}),
             "Content-Type": kind,
             "Content-Length": str(len(body)),
             "Content-Security-Policy": f"default-src 'self'; connect-src 'self' ws://{host or ''}; base-uri 'none'; "

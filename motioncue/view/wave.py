@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from motioncue import sources
 from motioncue.drive.courses import AXES, STILL_S, WAVE, WAVE_HZ, WAVE_S
+from motioncue.drive.peers import FedSimulator
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError, MotioncueError, not_among
 from motioncue.safety.supervisor import State
@@ -88,7 +89,7 @@ class TestWave:
         elif urls:
             player = make_simulator(system, [_reachable(url) for url in urls], packages)
         else:
-            player = _Fed(engine, packages)
+            player = FedSimulator(engine.feed, packages)
         self._ended.clear()
         self._over_at = math.inf
         self._thread = threading.Thread(target=self._run, args=(engine, axis, player, lead_s), daemon=True)
@@ -153,25 +154,3 @@ def _parked(engine: Engine) -> bool:
 def _reachable(url: str) -> str:
     """Return an endpoint at this machine, for one at which all its addresses are listened to."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-
-
-class _Fed:
-    """Plays packages to an engine that is fed by its program."""
-
-    def __init__(self, engine: Engine, packages: list[Any]) -> None:
-        self._engine, self._packages, self._stopped = engine, packages, threading.Event()
-        self.sent = 0
-
-    def run(self) -> None:
-        """Feed all of them, each in time."""
-        due = time.monotonic()
-        for package in self._packages:
-            due = max(due + package.duration, time.monotonic() - 0.25)  # a pause is not caught up
-            if self._stopped.wait(max(0.0, due - time.monotonic())):
-                return
-            self._engine.feed(package.package)
-            self.sent += 1
-
-    def stop(self) -> None:
-        """End `run`."""
-        self._stopped.set()

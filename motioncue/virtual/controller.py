@@ -7,6 +7,7 @@ is that of `Firmware`, which is this project's own idea of such devices.
 import contextlib
 import os
 import select
+import socket
 import threading
 import time
 from collections import Counter
@@ -304,6 +305,8 @@ class ControllerListener(PlatformListener):
     def __init__(self, profile: Profile, urls: Iterable[str], drive: Drive | None = None) -> None:
         super().__init__(profile, urls, drive)
         self.controller = Controller(profile, servos=self.platform.servos)
+        self.answers_to: tuple[str, int] | None = None
+        """Where it answers to before anything has come, as firmware does that is told so."""
 
     def _follow(self, sent: Array, data: bytes) -> Array:
         """Return where the drives are a tick later, if the controller follows."""
@@ -314,9 +317,23 @@ class ControllerListener(PlatformListener):
         """Take one datagram that arrived at `now_ns`, and answer it."""
         super().take(data, now_ns, sender)
         host, _, port = sender.rpartition(":")
-        for reply in self.controller.replies() if port else ():
+        if port:
+            self._answer((host, int(port)))
+
+    def _receive(self, timeout_s: float) -> bool:
+        """Take what has come, and answer also if nothing has."""
+        came = super()._receive(min(timeout_s, self.controller.firmware.reply_s))
+        if not came and self.answers_to is not None:
+            self.controller.tick(None)
+            self._answer(self.answers_to)
+        return came
+
+    def _answer(self, to: tuple[str, int]) -> None:
+        for reply in self.controller.replies():
             with contextlib.suppress(OSError):
-                self._sockets[0].sendto(reply, (host, int(port)))
+                listening = self._sockets[0]
+                assert isinstance(listening, socket.socket)
+                listening.sendto(reply, to)
 
 
 class ControllerLine:

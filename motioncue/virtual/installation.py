@@ -102,6 +102,9 @@ class Installation:
             source = msgspec.structs.replace(self._profile.source, endpoint=endpoints, forward=(), options=options)
             self.platform, urls = _listening(self._profile)
             stack.callback(self.platform.close)
+            if isinstance(self.platform, ControllerListener):
+                port = _free_port(socket.SOCK_DGRAM)
+                self.platform.answers_to, urls["motion"] = ("127.0.0.1", port), f"{urls['motion']}?from={port}"
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
             if output.packet is not None:  # no controller is checked in; one without actuators here does not answer
                 reply = output.packet.reply if isinstance(self.platform, ControllerListener) else ()

@@ -4,7 +4,6 @@ import re
 import shutil
 import socket
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 
 import dpkt
@@ -13,7 +12,7 @@ from helpers import free_port
 from programs import Program
 
 import motioncue
-from motioncue.cli import COMMANDS
+from motioncue.cli import COMMANDS, cli
 from motioncue.profile.profile import builtin_profiles
 from motioncue.sources import SYSTEMS, command, compose
 from motioncue.wire.commands import assigned
@@ -205,7 +204,7 @@ def test_commands_in_the_readme_are_the_commands_there_are():
 
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
 def test_options_in_the_readme_exist(call):
-    called = import_module(f"motioncue.cli.{call[1]}").command
+    called = cli.get_command(None, call[1])
     for name in call[2:]:
         if name in getattr(called, "commands", {}):
             called = called.commands[name]

@@ -212,7 +212,7 @@ STATUS = {
 }
 """Positions in mm from neutral plus 5, tenths of degrees, and an exclusive or as in NMEA 0183."""
 
-ONE = dict(list(POSTS.items())[1:2])
+ONE = {"post_2": Actuated("actuator_1", 0.0, -0.1, 0.1)}  # a platform of one actuator
 
 
 def status(state, hot, where):

@@ -64,8 +64,8 @@ def places():
     yield "CUE_SIZE", len(cue), ""
     yield "LIMITED", len(cue) - 1 - (body - moving), "number of a cue's channels that move the platform"
     yield "ACTUATORS", len(cue) + 3, "place of the first actuator's position in an actuation"
-    yield "CAR", body, "number of an actuation's channels of the car's own motion; they come last"
-    yield "ACTUATION_SIZE", len(cue) + 3 + TABLES["ACTUATORS"] + body, ""
+    yield "CAR", body, "number of an actuation's channels of the car's own motion"
+    yield "ACTUATION_SIZE", len(cue) + 3 + TABLES["ACTUATORS"] + body + len(TABLES["POSE"]), ""
 
 
 def header():

@@ -1,6 +1,7 @@
 """The page's server with real connections: what it serves, whom it refuses, and that nobody can hold it up."""
 
 import contextlib
+import gzip
 import json
 import os
 import signal
@@ -428,3 +429,14 @@ def test_a_change_that_takes_long_holds_up_no_frame_and_its_newest_value_wins(im
     assert begun[0] == 0.1
     assert begun[-1] == 0.8
     assert len(begun) <= 3
+
+
+def test_who_takes_packed_files_gets_them_packed(server):
+    for path in ("", "page.js", "past"):
+        plain = urllib.request.urlopen(server.url + path, timeout=60)
+        asked = urllib.request.Request(server.url + path, headers={"Accept-Encoding": "br, gzip"})
+        with plain, urllib.request.urlopen(asked, timeout=60) as packed:
+            assert plain.headers["Content-Encoding"] is None
+            assert packed.headers["Content-Encoding"] == "gzip"
+            unpacked = gzip.decompress(packed.read())
+            assert unpacked.startswith(plain.read())  # what was driven goes on

@@ -15,6 +15,7 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const DRAW_MS = 30, CALM_MS = 200, TEXT_MS = 100, RETRY_MS = 1000;
 const LOST_MS = 1500;         // without a frame until the page says so
 const OLD_MS = 400;           // that what is shown is behind, or a link takes, until the page says so
+const PAST_MS = 1000;         // that a link may take at most, for what was driven before to be asked for
 const NOTICED = { surge: 0.17, sway: 0.17, heave: 0.28 };     // least error of a force that is noticed [m/s²]
 const DOUBT_MS = 500;         // from Park to a tick that parks, until the page says loudly that there was none
 
@@ -85,7 +86,8 @@ function begin(message) {
   showPark();
   tuning.reconnected();
   if (!again) newRun(message);             // else the connection came back: what was seen stays
-  fetchPast(!again);
+  wanted = { anew: !again };
+  if (hello.plays) fetchWanted();
 }
 
 // Another run has its own time, geometry, settings, peaks and events: nothing of the one before stays.
@@ -109,7 +111,12 @@ function newRun(message) {
 }
 
 // What was before the page came, or while it had no connection.  A recording comes whole.
-let fetched = 0;
+let fetched = 0, wanted = null;
+function fetchWanted() {
+  if (wanted) fetchPast(wanted.anew);
+  wanted = null;
+}
+
 async function fetchPast(anew = true) {
   const mine = (fetched += 1), { run } = hello;
   try {
@@ -207,6 +214,7 @@ function showTrouble(row) {
 
 function link({ delay_s, wave }) {
   linkMs = 1000 * delay_s;
+  if (linkMs > 0 && linkMs < PAST_MS) fetchWanted();       // a slower link is kept for what is now
   $("wave").hidden = !wave;
   $("wave").textContent = wave;
 }

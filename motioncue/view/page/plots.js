@@ -52,15 +52,26 @@ function rowsOf(channels, columns, scene) {
   for (const [group, names, factor, unit, least] of [
     ["displacement", ["surge_displacement", "sway_displacement", "heave_displacement"], MM, "mm", 50],
     ["attitude", ["roll", "pitch", "yaw"], 180 / Math.PI, "°", 5]])
-    rows.push({ name: group, label: group, unit, least, group: "platform", lines: names.filter((name) => has(`pose.${name}`))
+    rows.push({ name: group, label: group.replace("cement", "ce\u00adment"), unit, least, group: "platform", lines: names.filter((name) => has(`pose.${name}`))
       .map((name, place) => ({ name: name.replace("_displacement", ""), ...read(`pose.${name}`, factor), color: WHEEL[place], dash: DASHES[place], width: 1.6 })) });
   if (actuators.length) {
     const least = turns ? 20 : 50;
     rows.push({ name: "position", label: "from neutral", unit, least, group: "actuators", lines: actuators });
     rows.push({ name: "speed", label: "speed", unit: `${unit}/s`, least: 2 * least, group: "actuators", lines: actuators.map((line) => ({ ...line, order: 1 })) });
-    rows.push({ name: "acceleration", label: "acceler.", unit: `${unit}/s²`, least: 10 * least, group: "actuators", lines: actuators.map((line) => ({ ...line, order: 2 })) });
+    rows.push({ name: "acceleration", label: "acceler\u00adation", unit: `${unit}/s²`, least: 10 * least, group: "actuators", lines: actuators.map((line) => ({ ...line, order: 2 })) });
   }
   return rows.filter(({ lines }) => lines.length);
+}
+
+// What the lines of a row are called, in the order of the numbers beside it; of "leg 1, leg 2 ..." only the numbers.
+function named(lines) {
+  const names = document.createElement("small"), short = lines.length > 3;
+  for (const { name, color } of lines) {
+    const each = Object.assign(document.createElement("i"), { textContent: short ? name.split(" ").at(-1) : name, title: name });
+    each.dataset.color = color;
+    names.append(each, " ");
+  }
+  return names;
 }
 
 export const GROUPS = { channels: "car and platform", error: "error", platform: "pose", actuators: "actuators" };
@@ -113,6 +124,7 @@ export class Plots {
       head.className = "what";
       head.append(Object.assign(document.createElement("b"), { textContent: row.label }), Object.assign(document.createElement("span"), { textContent: row.unit }));
       values.className = "values";
+      if (!row.lines[0].role && lines.length > 1) head.append(named(lines));
       for (const line of lines) {
         const value = Object.assign(document.createElement("span"), { title: line.name, textContent: "–" });
         value.dataset.color = line.color;

@@ -65,7 +65,7 @@ export class Timeline {
   }
 
   follow() {
-    Object.assign(this, { live: !this.records, playing: this.records, zoomed: false });
+    Object.assign(this, { live: !this.records, playing: this.records, zoomed: false, loops: false });
   }
 
   go(time) {

@@ -1,0 +1,107 @@
+"""Lag and dead time from replies: those of the software drives' own equation, through noise, steps and lost replies."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motioncue.check.exercise import bump
+from motioncue.check.identify import SINES, STEPS_S, identified, refuse_unheard
+from motioncue.drive.courses import swell, swing
+from motioncue.engine.assembly import load_profile
+from motioncue.errors import ConfigError
+from motioncue.platforms.build import platform_named
+from motioncue.virtual.platform_twin import Drive, VirtualPlatform
+
+DT = 0.00300003
+
+
+def asked(size_m=0.005):
+    """Return four posts' commands in sines and steps, two of them the other way."""
+    parts = [swing(np.arange(0.0, s + 0.5, DT), s, hz)[0] for hz, s in SINES]
+    parts += [bump(np.arange(0.0, s + 0.5, DT), s)[0] for s in STEPS_S]
+    return size_m * np.concatenate(parts)[:, None] * [1.0, -1.0, 1.0, -0.5]
+
+
+def heard_of(sent, drive):
+    """Return what the software drives reply at once: where they are at a tick, before its packet has come."""
+    return VirtualPlatform(platform_named("posts-4"), 1.0 / DT, drive).positions(sent)
+
+
+@pytest.mark.parametrize("shape", [swell, bump, lambda time, s: swing(time, s, 1.5)])
+def test_the_shapes_are_derivatives_of_one_another_and_end_at_rest(shape):
+    time = np.linspace(-0.5, 3.0, 350_001)
+    at, speed, bent = shape(time, 2.5)
+    inner = (time > 0.01) & (time < 2.49)
+    np.testing.assert_allclose(np.gradient(at, time)[inner], speed[inner], atol=1e-5)
+    np.testing.assert_allclose(np.gradient(speed, time)[inner], bent[inner], atol=2e-3)
+    for each in (at, speed):
+        np.testing.assert_allclose(each[(time <= 0.0) | (time >= 2.5)], 0.0, atol=1e-9)
+    np.testing.assert_allclose(bent[(time < 0.0) | (time > 2.5)], 0.0, atol=1e-9)
+
+
+@settings(max_examples=8, deadline=None)
+@given(lag_s=st.floats(0.002, 0.2), dead_s=st.floats(0.0, 0.1), every=st.integers(1, 16))
+def test_lag_and_dead_time_are_those_of_the_drive(lag_s, dead_s, every):
+    sent = asked()
+    heard = heard_of(sent, Drive(lag_s, None, dead_s))
+    heard = heard[np.arange(len(heard)) // every * every]  # a reply at every so many ticks
+    found = identified(sent, heard, np.arange(len(sent)), DT)
+    # The largest error is the finest grid's, and a dead time between two ticks that the drive itself interpolates.
+    assert found.lag_s == pytest.approx(lag_s, abs=3e-4)
+    assert found.dead_time_s == pytest.approx(dead_s, abs=3e-4)
+    assert found.unexplained < 0.01
+    assert found.reached == pytest.approx(1.0, abs=0.05)
+
+
+def test_noise_and_coarse_positions_cost_little():
+    """Positions in 256 steps of the range and noise of a step, as SMC3's replies have them, 20 a second."""
+    sent = asked(0.02)
+    heard = heard_of(sent, Drive(0.05, None, 0.02))
+    random = np.random.default_rng(1)
+    step = 0.2 / 256
+    heard = np.round((heard + random.uniform(-step, step, heard.shape)) / step) * step
+    heard = heard[np.arange(len(heard)) // 17 * 17]
+    found = identified(sent, heard, np.arange(len(sent)), DT)
+    assert found.lag_s + found.dead_time_s == pytest.approx(0.07, abs=0.004)
+    assert found.lag_s == pytest.approx(0.05, abs=0.012)
+
+
+def test_ticks_that_were_left_out_are_known():
+    sent = asked()
+    heard = heard_of(sent, Drive(0.04, None, 0.01))
+    kept = np.flatnonzero(np.random.default_rng(2).random(len(sent)) > 0.02)
+    held = sent[kept[np.searchsorted(kept, np.arange(len(sent)), side="right") - 1]]  # a packet stays in force
+    heard = heard_of(held, Drive(0.04, None, 0.01))
+    found = identified(sent[kept], heard[kept], kept, DT)
+    assert found.lag_s == pytest.approx(0.04, abs=5e-4)
+    assert found.dead_time_s == pytest.approx(0.01, abs=5e-4)
+
+
+def limited(sent, share):
+    """Return what drives make of it that go at a share of the largest speed that is sent."""
+    most = share * np.abs(np.diff(sent, axis=0)).max()
+    made = sent.copy()
+    for k in range(1, len(sent)):
+        made[k] = made[k - 1] + np.clip(sent[k - 1] - made[k - 1], -most, most)
+    return made
+
+
+def test_drives_that_are_too_slow_are_said():
+    sent = asked()
+    assert identified(sent, limited(sent, 0.5), np.arange(len(sent)), DT).reached < 0.85
+    with pytest.raises(ConfigError, match="beyond what the drives can do"):
+        identified(sent, limited(sent, 0.3), np.arange(len(sent)), DT)
+
+
+@pytest.mark.parametrize("what", ["still", "silent"])
+def test_nothing_is_made_of_nothing(what):
+    sent = asked() * (what != "still")
+    heard = np.zeros_like(sent)
+    with pytest.raises(ConfigError, match="nothing was moved" if what == "still" else "found 0 replies that moved"):
+        identified(sent, heard, np.arange(len(sent)), DT)
+
+
+def test_a_rig_that_says_nothing_is_refused():
+    with pytest.raises(ConfigError, match="no replies that say where the actuators are"):
+        refuse_unheard(load_profile("ccd-dk"))

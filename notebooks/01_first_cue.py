@@ -141,8 +141,8 @@ figure = reports.plot_response(
 # tilt; up and down there is nothing to lean on, so slow heave is lost. The points (measured) lie on the lines
 # (formula).
 #
-# **Try this:** use `motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias")` in place of the name: where is the
-# dip now?
+# **Try this:** use `motioncue.load_profile("ccd-dk-classical", "cueing.preset=utias")` in place of the name: where is
+# the dip now?
 
 # %% [markdown]
 # ## The drive through the washout

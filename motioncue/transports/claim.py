@@ -307,9 +307,7 @@ class Claims:
         if not claim.holder:
             return
         if not shared:
-            wish = (
-                ", or set output.shared = true if both are meant to send there" if endpoint.scheme == "udp" else ""
-            )
+            wish = ", or set output.shared = true if both are meant to send there" if endpoint.scheme == "udp" else ""
             raise EndpointError(f"{key}: {claim.holder} drives the platform at {url} already; end it first{wish}")
         log.warning("%s: %s drives the platform at %s too (output.shared)", key, claim.holder, url)
 

@@ -21,6 +21,7 @@ from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.run import Folder
 from motioncue.cli.tell import Hearing
 from motioncue.cli.watch import Operator
+from motioncue.core.channels import TICK_DTYPE
 from motioncue.engine.assembly import intake_of
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import parse_profile
@@ -80,7 +81,10 @@ class Running:
         self.profile = profile
 
     def stats(self):
-        return {"state": "RUNNING"}
+        return {"state": "RUNNING", "outputs": {}}
+
+    def newest(self):
+        return np.zeros(1, TICK_DTYPE)
 
 
 def switched(garage):

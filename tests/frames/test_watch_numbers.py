@@ -19,10 +19,8 @@ LATE = 0.1 / (1.0 + DT) ** (AT - 1)
 
 
 def car(count=120, speed=20.0, dt=DT):
-    """Return the states of a car that goes straight north; no number is exactly zero, as one is that is not filled."""
+    """Return the states of a car that goes straight north."""
     states = np.zeros(count, STATE_DTYPE)
-    for name in ("velocity", "acceleration", "angular_velocity", "orientation"):
-        states[name] = 1e-9
     states["time"] = dt * np.arange(count)
     states["velocity"][:, 0] = speed
     states["position"][:, 0] = speed * states["time"]

@@ -46,7 +46,7 @@ cpdef enum Reason:
     AXES            # announced axes zero or not orthogonal; the default axes are used instead
     BEFORE_INIT     # a frame before the session's init package
     INCOMPLETE      # a frame without the other package it needs, or long after it
-    LATE            # a frame older than the newest by its own stamp, or whose stamp advances by too little
+    LATE            # a frame older than the newest by its own stamp
     FRAMING         # a size field that no package has: the stream has lost its framing
     BIG_ENDIAN      # the size field has its bytes swapped
     STALLED         # the rest of a package never came

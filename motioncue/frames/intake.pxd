@@ -94,10 +94,6 @@ ctypedef struct IntakeState:
     int fallen              # frames in a row whose stamps rise, but are older than the newest
     double fallen_stamp     # stamp of the last of those [s]
     int64_t fallen_since    # when the first of those came [ns]
-    double shortest         # shortest interval between stamps of late [s]; 0 before the first
-    int regular             # intervals that agreed with the shortest one of late, up to REGULAR
-    bint early              # the newest frame was refused because its stamp advanced too little
-    double early_stamp      # its stamp [s]
     double quarantined_stamp    # stamp of the frame that the watch has set aside [s]
     Timeline timeline       # when was a frame taken?
     Watch watch             # does it continue the drive?
@@ -154,9 +150,6 @@ cdef inline void forget(IntakeState* s) noexcept nogil:
     timeline_restart(&s.timeline)
     s.stages.running = False
     s.fallen = 0
-    s.early = False
-    s.regular = 0
-    s.shortest = 0.0
     watch_restart(&s.watch)
 
 

@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.math cimport M_PI, NAN, fabs, isfinite
+from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memmove, memset
@@ -14,8 +14,7 @@ import numpy as np
 
 from motioncue.core.blend cimport smooth
 from motioncue.core.threads cimport (
-    ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, BIG_ENDIAN, FRAMING, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE,
-    INCOMPLETE, LATE, NOT_FINITE,
+    ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, BIG_ENDIAN, FRAMING, INCOMPLETE, LATE, NOT_FINITE,
     RATE_CONTRADICTED, REASONS, RECONNECT, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME,
     RECORD_PACKAGE, RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read,
     mc_count, mc_load, mc_store, ring_write,
@@ -24,13 +23,13 @@ from motioncue.core.records cimport (
     MOVING, Motion, Placement, Publication, Telemetry, publication_clear, publication_read, publication_write,
 )
 from motioncue.frames.convert cimport (
-    ATTITUDE_FORWARD_RIGHT, ATTITUDE_FORWARD_UP, ATTITUDE_QUATERNION, SETTLED, BodyFrame, BodyStage, TelemetryStages, attitude_to_body, car_to_body, claims_to_body, claims_to_world,
+    SETTLED, BodyFrame, BodyStage, TelemetryStages, attitude_to_body, car_to_body, claims_to_body, claims_to_world,
     derive, derives, derives_rates, set_car_axes, to_world,
 )
 from motioncue.frames.plausibility cimport (
-    Watch, check_claims, exceeded, is_overtaken, larger, length, length3, restart_claims, watch_restart, watch_step,
+    Watch, check_claims, is_overtaken, length, length3, restart_claims, watch_restart, watch_step,
 )
-from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take, timeline_frame, usual_interval, longest
+from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take, timeline_frame
 from motioncue.wire.codec cimport F4, F8, N8, TEXT, decode
 from motioncue.wire.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Cipher, Message, Reply, add_message, find_message, make_reply,
@@ -48,12 +47,8 @@ __all__ = ["Intake", "Session", "read_frames"]
 cdef int STAMP = TELEMETRY_DTYPE.fields["stamp"][1] // 8    # its slot
 
 cdef enum:
-    REGULAR = 4             # intervals that agree with the shortest one
     LARGEST = 1 << 20       # [bytes]; every system's packages are smaller
     MARK_BYTES = 8
-
-cdef double NIL = 1e-30     # what is smaller is zero
-cdef double ENDLESS = 1e300 # of numbers that do not go round
 
 cdef uint8_t[MARK_BYTES] mark
 memcpy(mark, <const uint8_t*><bytes>AHEAD_MARK, MARK_BYTES)
@@ -88,36 +83,6 @@ cdef inline bint begins_again(IntakeState* s, int64_t now) noexcept nogil:
     return now - s.fallen_since > 1e9 * s.watch.slack_s
 
 
-cdef inline bint is_set_back(IntakeState* s) noexcept nogil:
-    """Say whether a stamp advances by less than 0.8 of the shortest interval of late: set back, or a faster pace.
-
-    The next frame tells: after a set-back one it goes on where the clock was; so no two in a row are refused, and the
-    pace is faster if the second one follows the first as closely.  The interval must have come four times, because after
-    lost frames it seems to be longer.
-    """
-    cdef double dt = s.newest.frame_duration
-    cdef double since = s.newest.stamp - s.early_stamp
-    cdef bint short = dt < 0.8 * s.shortest
-    if s.early:
-        s.early = False
-        if 0.0 < since < 0.8 * s.shortest:
-            s.shortest = since
-            s.regular = 0
-        return False
-    if short and s.regular >= REGULAR:
-        s.early = True
-        s.early_stamp = s.newest.stamp
-        return True
-    if short:
-        s.regular = 0
-    elif dt < 1.3 * s.shortest and s.regular < REGULAR:
-        s.regular += 1
-    s.shortest *= 1.02          # forgotten in some dozen frames, so that silence changes nothing
-    if dt > 0.0 and not 0.0 < s.shortest < dt:
-        s.shortest = dt
-    return False
-
-
 cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogil:
     """Set the frame's duration: as reported, from its stamp, or NaN if unknown; return LATE for an old frame.
 
@@ -139,58 +104,10 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
             s.newest.frame_duration = stamps_take(&s.stamps_next, s.newest.stamp, arrival)
             if s.stamps_next.vague and not s.stamps.vague:      # from here on, arrivals go on from the time so far
                 s.began = s.watch.last_arrival - <int64_t>(1e9 * s.frame_time)
-            if is_set_back(s):
-                return LATE
         s.fallen = 0
     if s.began == 0:
         s.began = now
     return ACCEPTED
-
-
-cdef inline double blanked(const double* now, const double* before, int n, double around) noexcept nogil:
-    """Return the largest change of one of `n` numbers to or from zero, the short way if they go `around`; 0 if none.
-
-    Bytes that are shifted make numbers that are next to zero.
-    """
-    cdef double most = 0.0
-    cdef double change
-    cdef int i
-    for i in range(n):
-        if (fabs(now[i]) < NIL) != (fabs(before[i]) < NIL):
-            change = fabs(now[i] - before[i])
-            change = change if change < fabs(around - change) else fabs(around - change)
-            most = change if change > most else most
-    return most
-
-
-cdef inline void find_blanks(IntakeState* s, int64_t now) noexcept nogil:
-    """Find numbers that are not filled any more, as in menus, or are filled again.
-
-    A car's own numbers reach zero, and leave it, by small changes: 1 rad/s and 15 m/s^2 more than what is claimed, over the
-    longest time that can have passed.  Nothing is derived from smaller ones that no claim explains, and they are joined.
-    """
-    cdef const Telemetry* t = &s.newest
-    cdef const Telemetry* b = &s.previous
-    cdef Watch* w = &s.watch
-    cdef double gap = 1e-9 * (now - w.last_arrival)
-    cdef double usual = larger(gap, usual_interval(&w.arrival, gap))
-    cdef double dt = longest(&w.arrival, usual)
-    cdef double spin = larger(s.observation.spin, w.reference.spin)
-    cdef double pull = larger(s.observation.pull, w.reference.pull)
-    cdef double speed = blanked(t.velocity, b.velocity, 3, ENDLESS)
-    cdef double turn
-    if s.stages.attitude == ATTITUDE_QUATERNION:
-        turn = 2.0 * blanked(t.orientation, b.orientation, 4, ENDLESS)
-    elif s.stages.attitude == ATTITUDE_FORWARD_UP or s.stages.attitude == ATTITUDE_FORWARD_RIGHT:
-        turn = larger(blanked(t.forward, b.forward, 3, ENDLESS), blanked(t.up, b.up, 3, ENDLESS))
-    else:
-        turn = blanked(t.angles, b.angles, 3, 2.0 * M_PI)
-    w.faint = turn > 0.002 + 1.5 * spin * usual or speed > 0.02 + 1.5 * pull * usual
-    w.blank = exceeded(w, IMPOSSIBLE_RATE, turn, 0.005 + (1.0 + spin) * dt)
-    if w.blank == ACCEPTED:
-        w.blank = exceeded(w, IMPOSSIBLE_ACCELERATION, speed, 0.1 + (15.0 + pull) * dt)
-    w.step.blank = blanked(t.acceleration, b.acceleration, 3, ENDLESS) > 0.0
-    w.rate_step.blank = blanked(t.angular_velocity, b.angular_velocity, 3, ENDLESS) > 0.0
 
 
 cdef inline void claims_to_motion(IntakeState* s) noexcept nogil:
@@ -269,8 +186,6 @@ cdef inline void treat_as_lost(IntakeState* s) noexcept nogil:
 cdef inline void derive_claims(IntakeState* s, bint goes_on) noexcept nogil:
     """Derive what the source does not report, after the watch: a frame's own step must not support itself."""
     s.stages.running = s.stages.running and goes_on
-    if s.watch.faint:
-        s.watch.certain = 0.0
     cdef bint lost = not s.watch.no_loss and s.observation.duration > s.stages.delay
     derive(&s.stages, &s.telemetry, s.watch.interval, s.watch.certain, lost)
     claims_to_motion(s)
@@ -285,9 +200,6 @@ cdef inline int check_plausibility(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason
     w.stamped = isfinite(s.newest.stamp) and not s.stamps_next.vague
     w.own_acceleration = not s.stages.from_velocity
-    w.faint = False
-    if w.armed and not repeats and not w.trusting:
-        find_blanks(s, s.motion.time)
     w.rates_lag = s.stages.delay if derives_rates(&s.stages, &s.newest) else 0.0
     reason = watch_step(w, &s.observation, repeats)
     goes_on = reason == ACCEPTED or w.lasting
@@ -327,9 +239,6 @@ cdef inline void publish_motion(IntakeState* s) noexcept nogil:
     if not held:
         s.followed = place.elapsed_ns
     s.held = held
-    if s.watch.faint:
-        place.discontinuities += 1
-        place.interval_known = False
     # What is derived begins at zero, or stands while a change does not count, and then moves faster than the drive.
     if derives(&s.stages, &s.newest) and s.stages.settled < SETTLED:
         place.discontinuities += s.stages.settled == 0.0
@@ -454,8 +363,6 @@ cdef void set_thresholds(IntakeState* s) noexcept nogil:
     s.watch.frame_jump_s = s.tuned.frame_jump_s
     s.watch.step.limit = s.tuned.acceleration_step
     s.watch.rate_step.limit = s.tuned.rate_step
-    s.watch.step.least = 1.0 if s.tuned.acceleration_step > 1.0 else s.tuned.acceleration_step
-    s.watch.rate_step.least = 0.01 if s.tuned.rate_step > 0.01 else s.tuned.rate_step
     s.watch.velocity_error = s.tuned.velocity_error
     s.watch.attitude_error = s.tuned.attitude_error
 

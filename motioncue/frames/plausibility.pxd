@@ -37,9 +37,6 @@ ctypedef struct Sums:
 
 ctypedef struct StepTest:       # for the acceleration [m/s^2] or the rates [rad/s]
     double limit                # largest step between frames that needs no evidence
-    double least                # the same from or to a number that is exactly zero
-    bint blank                  # such a number has come
-    bint strict                 # and nothing has been followed since
     double followed[3]          # the newest followed value
     double newest[3]
     bint held                   # the newest value is not followed
@@ -111,7 +108,7 @@ cdef inline void step_restart(StepTest* s, const double* now) noexcept nogil:
     cdef int i
     for i in range(3):
         s.followed[i] = s.newest[i] = now[i]
-    s.held = s.strict = False
+    s.held = False
     s.waited = 0.0
     s.value = 0.0
 
@@ -139,31 +136,27 @@ cdef inline bint test_step(
 ) noexcept nogil:
     """Test whether to follow `now`; return whether a claim that was held back has proved to be a spike.
 
-    A step beyond the limit is followed if `change` supports it; not before the next frame if it comes from, or leads to,
-    a number that is exactly zero, as one has that is not filled.  If nothing independent is shown (not `evident`), it is
+    A step beyond the limit is followed if `change` supports it.  If nothing independent is shown (not `evident`), it is
     followed when the next frame repeats it.  A claim that is withdrawn is a spike if the change after it contradicts it
     too, and no frame is lost on either side (`whole`).  `value` is then the largest step held back.
     """
     cdef double size = distance(now, s.followed)
-    cdef bint strict = s.blank or s.strict
-    cdef double limit = s.least if strict else s.limit
     cdef bint repeated = distance(now, s.newest) <= s.limit
-    cdef bint withdrawn = s.held and size <= limit
+    cdef bint withdrawn = s.held and size <= s.limit
     cdef bint clear = whole and not s.unclear
     cdef bint spike = withdrawn and clear and evident and not supports(change, now, s.newest, dt, doubt)
     cdef int i
     for i in range(3):
         s.newest[i] = now[i]
-    if size > limit and (s.blank or not (supports(change, s.followed, now, dt, doubt) if evident else repeated)):
+    if size > s.limit and not (supports(change, s.followed, now, dt, doubt) if evident else repeated):
         s.held = True
-        s.strict = strict
         s.unclear = not whole
         s.waited += dt
         s.value = s.value if s.value > size else size
         return False
     for i in range(3):
         s.followed[i] = now[i]
-    s.held = s.strict = False
+    s.held = False
     s.waited = 0.0
     if not spike:
         s.value = 0.0
@@ -222,8 +215,6 @@ ctypedef struct Watch:
     double still                # how long frames have repeated the same state [s]
     Arrival arrival
 
-    bint faint                  # a number has become zero, or is not any more, by less than that: nothing is derived
-    int blank                   # why the newest frame does not continue the drive: a number is not filled, or again
     bint quarantined            # the newest frame is set aside until the next one shows what it was
     int quarantine_reason            # why it was set aside
     double quarantine_value
@@ -316,7 +307,7 @@ cdef inline int check_change(Watch* w, const Observation* f, double angle, doubl
         reason = exceeded(w, IMPOSSIBLE_RATE, angle, 0.02 + rate * time)
     if reason == ACCEPTED:
         reason = check_frame(w, f)
-    return reason if reason != ACCEPTED else w.blank        # whose value and limit are set already
+    return reason
 
 
 cdef inline double account_arrival(Watch* w, const Observation* f, bint repeats) noexcept nogil:

@@ -1,11 +1,8 @@
-"""Sources that say when their frames were taken: their rate may jump, their stamps may be coarse or go back.
-
-And packets of which some numbers are zero for a while.
-"""
+"""Sources that say when their frames were taken: their rate may jump, their stamps may be coarse."""
 
 import numpy as np
 import pytest
-from delivery_rig import ALL, GAMES, deliver, worst
+from delivery_rig import GAMES, deliver, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_delivery import swinging
@@ -98,53 +95,3 @@ def test_any_old_clock_and_any_jump_of_the_rate_are_as_without_stamps(
 def test_any_jump_of_the_rate_makes_no_jolt(source, bridge, slow, fast, stretches, begins, phase, seed):
     taken = jumping(slow, min(fast, FASTEST_HZ.get(source, fast)), stretches, begins)
     check(source, bridge, swinging(phase), taken, np.random.default_rng(seed), slow)
-
-
-@pytest.mark.parametrize("bridge", KINDS)
-@pytest.mark.parametrize("source", ["dirt-rally", "f1", "x-plane", "live-for-speed"])
-def test_a_clock_that_goes_back_in_single_frames_makes_no_jolt(source, bridge):
-    """By 0.5 ms to 0.3 s in a tenth of the frames; the next one goes on where the clock was."""
-    rng = np.random.default_rng(1)
-    taken = np.arange(0.0, LENGTH_S, 1.0 / GAMES[source].rate_hz)
-    back = np.exp(rng.uniform(np.log(5e-4), np.log(0.3), len(taken))) * (rng.uniform(size=len(taken)) < 0.1)
-    back[1:][back[:-1] > 0.0] = 0.0
-    back[:60] = 0.0
-    name = f"{source} set back"
-
-    def packets(states, numbers):
-        states["time"] -= back
-        return GAMES[source].packets(states, numbers)
-
-    ALL[name] = GAMES[source]._replace(packets=packets)
-    run = deliver(swinging(0.3), name, bridge, taken, taken + 0.002, "limits=none")
-    assert run.events == {}
-    assert worst(run, name, bridge).step <= 1.1
-
-
-# Where in the packet: one of the axes' numbers, a rate, a velocity, both accelerations.
-EMPTY = {
-    "dirt-rally": [(48, 60), (56, 60), (36, 40), (136, 144)],
-    "vehicle-physics-pro": [(80, 84)],
-    "beamng": [(72, 76)],
-    "f1": [(68, 76), (44, 48)],
-}
-
-
-@pytest.mark.parametrize("bridge", ["hold", "linear"])
-@pytest.mark.parametrize(("source", "place"), [(source, place) for source in EMPTY for place in EMPTY[source]])
-@pytest.mark.parametrize("empty_s", [0.05, 0.35, 1.0])
-def test_numbers_that_are_zero_for_a_while_are_not_followed_at_once(source, place, bridge, empty_s):
-    """As in menus, after a respawn, in a garage; the largest step was 126 times the bound."""
-    taken = np.arange(0.0, 6.0, 1.0 / ALL[source].rate_hz)
-    name = f"{source} empty"
-
-    def packets(states, numbers):
-        first, end = place
-        return [
-            row[:first] + bytes(end - first) + row[end:] if 3.0 <= at < 3.0 + empty_s else row
-            for row, at in zip(ALL[source].packets(states, numbers), taken, strict=True)
-        ]
-
-    ALL[name] = ALL[source]._replace(packets=packets)
-    run = deliver(swinging(0.3), name, bridge, taken, taken + 0.002, "limits=none")
-    assert worst(run, name, bridge).step <= 5.5

@@ -255,7 +255,7 @@ def replied(stats: Mapping[str, Any], operation: int) -> list[str]:
 
     Empty if no reply of it is described.
     """
-    heard = [output["replies"] for output in stats.get("outputs", ()) if "replies" in output]
+    heard = [output["replies"] for output in stats["outputs"] if "replies" in output]
     if not heard:
         return []
     words = [word for flag, word in TROUBLES.items() if operation & flag]

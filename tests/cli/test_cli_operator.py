@@ -288,6 +288,7 @@ class Told:
         self.profile = parse_profile(profile_text("ccd-dk"))
         self.stats = lambda: {
             "frames_received": 10, "packets_sent": 50, "skipped": 0, "rejected": {"not_finite": 1}, "state": "PARKING",
+            "outputs": [],
             "lateness_us": dict.fromkeys(("p50", "p99", "p999", "max"), 20.0), "events": {"teleport": 2},
             "limited": {"surge": 0.25, "sway": 0.0}, "send_errors": 0, "unheard": 0,
             "transitions": [{"t": 12.3, "from": "RUNNING", "to": "PARKING", "reason": "teleport"}], **stats,

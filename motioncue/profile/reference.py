@@ -144,7 +144,7 @@ input."""
 STARTS: Mapping[str, float] = {
     "break_hz": 0.03, "limit_m_s2": 20.0, "surge_limit_m_s2": 20.0, "sway_limit_m_s2": 20.0, "limit_deg_s": 60.0,
     "angle_limit_deg": 30.0, "rate_limit_deg_s": 3.0, "acceleration_limit_deg_s2": 30.0, "lag_s": 0.01,
-    "lag_damping": 1.0, "leave_s": 4.0,
+    "dead_time_s": 0.01, "lag_damping": 1.0, "leave_s": 4.0,
 }  # fmt: skip
 """Values with which numbers begin that were left out, so that little changes: bounds that few drives meet, a short
 lag.  The rate of tilt begins at the threshold of perception."""

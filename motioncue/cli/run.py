@@ -3,6 +3,7 @@
 import logging
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from inspect import cleandoc
@@ -40,16 +41,16 @@ log = logging.getLogger("motioncue")
 PERIOD_S = 0.2  # interval between looks at the file
 
 
-class Looking:
+class Looking(ABC):
     """Looks at something again and again, in a thread of its own: a context manager around that."""
 
     def __init__(self) -> None:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"motioncue {type(self).__name__.lower()}", daemon=True)
 
+    @abstractmethod
     def look(self) -> bool:
         """Look once; return whether there was something to do."""
-        raise NotImplementedError
 
     def _run(self) -> None:
         while not self._ended.wait(PERIOD_S):

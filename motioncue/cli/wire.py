@@ -1,5 +1,7 @@
 """``motioncue wire`` and ``identify``: move a platform on which nobody sits, to find crossed wires and its lag."""
 
+import math
+from collections.abc import Callable
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
@@ -11,12 +13,12 @@ import numpy as np
 
 from motioncue.check.exercise import Exerciser, bump, exercised
 from motioncue.check.identify import Found, axes_of, identify, refuse_unheard
-from motioncue.cli.common import json_option, logged, print_json, set_option
+from motioncue.cli.common import Decorated, json_option, logged, print_json, set_option
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import build, channels_of
 from motioncue.platforms.settings import Platform, Wiring
-from motioncue.profile.profile import builtin_profiles
+from motioncue.profile.profile import Profile, builtin_profiles
 from motioncue.profile.tables import changed_text
 
 BUMP_S = 2.5
@@ -58,18 +60,33 @@ def corrected(platform: Platform, seen: list[Seen], raised: list[float]) -> Wiri
     return Wiring(order=tuple(new_order), reversed=tuple(new_turned), offset=sums if any(sums) else ())
 
 
+CLEAR = "Is nobody on it, is everybody clear of it, and the emergency stop at hand?"
+
+
+def way_option(usual: float, text: str) -> Callable[[Decorated], Decorated]:
+    """Return the option that says how far the platform moves."""
+    return click.option(
+        "--way",
+        "share",
+        type=click.FloatRange(0.005, MOST),
+        default=usual,
+        show_default=True,
+        metavar="SHARE",
+        help=f"{text}, up to {MOST:g}.",
+    )
+
+
+def own_profile(name: str, file: str, overrides: tuple[str, ...]) -> Profile:
+    """Return the profile of a file, which can be written into; ConfigError names the command if there is none."""
+    if file in builtin_profiles() or not Path(file).exists():
+        raise ConfigError(f"{name}: found {file!r}, allowed is the file of a profile, which the result is written into")
+    return load_profile(file, *overrides)
+
+
 @click.command()
 @click.argument("file", metavar="PROFILE.toml")
 @set_option
-@click.option(
-    "--way",
-    "share",
-    type=click.FloatRange(0.005, MOST),
-    default=USUAL,
-    show_default=True,
-    metavar="SHARE",
-    help=f"How far an actuator moves, as a share of its range, up to {MOST:g}.",
-)
+@way_option(USUAL, "How far an actuator moves, as a share of its range")
 def command(file: str, overrides: tuple[str, ...], share: float) -> None:
     """Find out which actuator hangs at which axis, which way round, and how far off; nobody sits on the platform.
 
@@ -80,9 +97,7 @@ def command(file: str, overrides: tuple[str, ...], share: float) -> None:
     \b
     Example:  motioncue wire rig.toml
     """
-    if file in builtin_profiles() or not Path(file).exists():
-        raise ConfigError(f"wire: found {file!r}, allowed is the file of a profile, which the result is written into")
-    profile = load_profile(file, *overrides)
+    profile = own_profile("wire", file, overrides)
     platform = exercised(profile).platform
     assert platform is not None
     built = build(platform)
@@ -91,7 +106,7 @@ def command(file: str, overrides: tuple[str, ...], share: float) -> None:
         f"{file}: the platform rises to neutral and moves {len(names)} actuators, one at a time, "
         f"by {share:.1%} of its range."
     )
-    click.confirm("Is nobody on it, is everybody clear of it, and the emergency stop at hand?", abort=True)
+    click.confirm(CLEAR, abort=True)
     with logged(live=False), Exerciser(profile) as exerciser:
         seen = [_look(exerciser, names, number, share * ranges[number]) for number in range(len(names))]
         right = all(each == Seen(number, False) for number, each in enumerate(seen))
@@ -123,10 +138,7 @@ def command(file: str, overrides: tuple[str, ...], share: float) -> None:
 
 def write(path: Path, values: dict[str, object]) -> None:
     """Write values into a profile's file, and keep its comments; refuse what would make it another."""
-    try:
-        text = changed_text(path.read_text(encoding="utf-8"), values)
-    except ImportError as error:
-        raise ConfigError(f'{path}: {error.name} is missing: pip install "motioncue[tune]"') from error
+    text = changed_text(path.read_text(encoding="utf-8"), values)
     spare = path.with_name(path.name + ".new")
     spare.write_text(text, encoding="utf-8")
     try:
@@ -155,7 +167,7 @@ def _look(exerciser: Exerciser, names: list[str], number: int, way: float) -> Se
 
 def _raised(name: str, size: float, turns: bool) -> float:
     """Ask by how much an actuator stands too high; return it as a share of its range."""
-    unit, factor = ("degrees", 57.29577951308232) if turns else ("mm", 1e3)
+    unit, factor = ("degrees", math.degrees(1.0)) if turns else ("mm", 1e3)
     while True:
         said = click.prompt(f"{name}: by how many {unit} does it stand higher than it should", type=float, default=0.0)
         if abs(said / factor) <= 0.25 * size:
@@ -172,15 +184,7 @@ LEAST_S = 0.0005  # shorter times are not written
 @click.command("identify")
 @click.argument("file", metavar="PROFILE.toml")
 @set_option
-@click.option(
-    "--way",
-    "share",
-    type=click.FloatRange(0.005, MOST),
-    default=ALONG,
-    show_default=True,
-    metavar="SHARE",
-    help=f"How far it moves along an axis, as a share of the way to the nearer end, up to {MOST:g}.",
-)
+@way_option(ALONG, "How far it moves along an axis, as a share of the way to the nearer end")
 @json_option
 def measure(file: str, overrides: tuple[str, ...], share: float, as_json: bool) -> None:
     """Measure lag and dead time of a platform whose replies say where its actuators are; nobody sits on it.
@@ -192,14 +196,10 @@ def measure(file: str, overrides: tuple[str, ...], share: float, as_json: bool) 
     \b
     Example:  motioncue identify rig.toml
     """
-    if file in builtin_profiles() or not Path(file).exists():
-        raise ConfigError(
-            f"identify: found {file!r}, allowed is the file of a profile, which the result is written into"
-        )
-    profile = load_profile(file, *overrides)
+    profile = own_profile("identify", file, overrides)
     refuse_unheard(profile)
     click.echo(f"{file}: the platform rises to neutral and moves along each axis, {share:.1%} of the way to its end.")
-    click.confirm("Is nobody on it, is everybody clear of it, and the emergency stop at hand?", abort=True)
+    click.confirm(CLEAR, abort=True)
     found: dict[str, Found] = {}
     with logged(live=False), Exerciser(profile, trace_s=6 * TRACE_S + 60.0) as exerciser:
         for axis, pose in axes_of(exerciser, share).items():

@@ -3,7 +3,6 @@
 import logging
 import socket
 import struct
-import sys
 import threading
 import time
 
@@ -66,6 +65,13 @@ def garage(tmp_path):
     for name, gain, cars in (("a-road", 0.5, "[1, 2]"), ("b-rally", 0.3, "[-7]"), ("c-truck", 0.2, "[]")):
         (tmp_path / f"{name}.toml").write_text(text(gain, cars, out=out), encoding="utf-8")
     return tmp_path
+
+
+@pytest.fixture
+def own_runs(tmp_path_factory, monkeypatch):
+    """Use a folder of our own for what tells commands where runs are, on Linux and on Windows."""
+    for name in ("XDG_RUNTIME_DIR", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path_factory.mktemp("runs")))
 
 
 class Running:
@@ -157,9 +163,8 @@ def test_the_key_n_asks_for_the_next_one_if_enter_follows():
     assert Operator().asked("no\n", 0.0) == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such sockets in Python")
-def test_a_command_names_the_profile(garage, monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runs")))
+@pytest.mark.usefixtures("own_runs")
+def test_a_command_names_the_profile(garage):
     folder, engine = switched(garage)
     tell = CliRunner()
     with Hearing(engine, Interrupts(), folder):
@@ -173,9 +178,8 @@ def test_a_command_names_the_profile(garage, monkeypatch, tmp_path_factory):
         assert folder.used == "c-truck"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such sockets in Python")
-def test_without_a_folder_a_command_may_name_a_file_and_a_slip_needs_a_word_more(garage, monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runs")))
+@pytest.mark.usefixtures("own_runs")
+def test_without_a_folder_a_command_may_name_a_file_and_a_slip_needs_a_word_more(garage, monkeypatch):
     engine = Running(motioncue.load_profile(garage / "a-road.toml"))
     monkeypatch.chdir(garage)
     with Hearing(engine, Interrupts()):
@@ -261,9 +265,8 @@ def test_in_python_a_change_of_profile_fades_and_keeps_the_bounds(garage):
 
 
 @pytest.mark.rt
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such sockets in Python")
-def test_a_run_follows_the_car_and_a_command(garage, monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runs")))
+@pytest.mark.usefixtures("own_runs")
+def test_a_run_follows_the_car_and_a_command(garage):
     port = free_port(socket.SOCK_DGRAM)
     endpoint = f'endpoint = "udp://127.0.0.1:{port}"'
     for file in garage.glob("*.toml"):

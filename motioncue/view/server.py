@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -83,6 +84,7 @@ REQUESTS_HZ = 200.0  # of a page; more wait in the network
 BAD = 50  # requests that are none, after which a page is dropped
 NICE = 10  # added to the thread's niceness, so that it never competes with who is on time
 SEND_BYTES = 1 << 16  # the network's memory for one page
+WORKERS = 2  # threads for a change of settings and for what was driven: each keeps the memory of its largest work
 QUEUE = 128  # connections that wait in the system, which costs no descriptor
 
 STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -203,6 +205,7 @@ class Server:
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._trouble)
+        loop.set_default_executor(ThreadPoolExecutor(WORKERS))
         self._changing = asyncio.Lock()
         self._entrance = Entrance(self._turned_away)
         async with serve(

@@ -97,9 +97,15 @@ def chromium():
 # ---- in real time ----------------------------------------------------------------------------------------------------
 
 
+CALM = (
+    "platform.preset=hexapod-simona",
+    "supervisor.hold_s=3",
+)  # late frames of a busy machine park nothing
+
+
 def serve():
     """Drive an engine with the virtual car, and serve its page, until standard input ends."""
-    installation = Installation("ccd-dk-classical", "tour", overrides=["platform.preset=hexapod-simona"], endless=True)
+    installation = Installation("ccd-dk-classical", "tour", overrides=CALM, endless=True)
     with installation, Server(installation.engine, Address("127.0.0.1", 0)) as server:
         print(server.url, flush=True)
         sys.stdin.read()

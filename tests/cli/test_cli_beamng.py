@@ -48,6 +48,7 @@ def engine(profile, *settings):
     platform.close()
 
 
+@pytest.mark.check
 def test_run_drives_dk_from_beamng():
     with engine("beamng-dk") as (run, sources, platform):
         ends = [part for url in sources for part in ("--to", url)]

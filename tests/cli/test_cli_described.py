@@ -48,6 +48,7 @@ def test_decode_shows_the_wires_numbers_by_name(own):
     assert "allowed are motion (264 bytes)" in result.stderr
 
 
+@pytest.mark.check
 def test_check_and_export_read_bare_packets(own, tmp_path):
     result = invoke("check", STAGE, "--system", own)
     assert result.exit_code == 0
@@ -80,6 +81,7 @@ def test_replay_plays_a_stage_through_a_profile(own):
     assert abs(ticks["cue"]["surge"]).max() > 5.0
 
 
+@pytest.mark.check
 def test_check_and_listen_take_a_profile_wherever_they_take_a_system(own, tmp_path):
     """As the tutorials do: a file after the profile, and the place where to listen from the profile."""
     for name in ("dirt-rally-dk", own):
@@ -146,6 +148,7 @@ SHIPPED = sources.described_profiles()
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.check
 def test_a_shipped_description_is_found_by_what_is_in_a_file(name, tmp_path):
     path = tmp_path / "drive.bin"
     path.write_bytes(b"".join(each.package for each in drive_packages(name, "tour", 60.0, 5.0)))

@@ -271,6 +271,7 @@ def test_a_refusal_says_what_was_found_and_what_is_allowed():
 
 
 @given(st.binary(max_size=300) | st.sampled_from([packed(name) for name in TABLE]))
+@pytest.mark.check
 def test_random_bytes_never_do_more_than_be_refused(data):
     for read in (identify, framed):
         with contextlib.suppress(PacketError):
@@ -281,6 +282,7 @@ def test_random_bytes_never_do_more_than_be_refused(data):
 
 
 @given(st.sampled_from(sorted(TABLE)), st.data())
+@pytest.mark.check
 def test_random_bytes_in_a_good_envelope_decode_or_are_refused(name, data):
     header, _, length, _ = TABLE[name]
     payload = data.draw(st.binary(min_size=length, max_size=length))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from delivery_rig import PERIOD, SOURCES, Drive, Link, deliver, stalls, worst
+from delivery_rig import ALL, PERIOD, SOURCES, Drive, Link, deliver, stalls, worst
 from rally import Stage
 
 from motioncue.bridge.bridge import KINDS
@@ -62,6 +62,24 @@ def test_an_emitter_that_gets_no_processor_makes_no_jolt(bridge, source, pause_s
     found = worst(run, source, bridge)
     assert found.step <= (2.0 if source == "beamng-simulink" else 1.0), found
     assert found.beyond <= 1.0, found
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", ALL)
+@pytest.mark.parametrize("clock", ["goes on", "stands still"])
+@pytest.mark.parametrize("simulator", ["sleeps too", "goes on"])
+def test_a_machine_that_sleeps_for_minutes_makes_no_jolt(bridge, source, clock, simulator):
+    """Whether its clock counts that time depends on the system; the car is where it was, or kilometers away."""
+    taken = np.arange(0.0, 9.0, 1.0 / ALL[source].rate_hz)
+    slept = np.where(taken < 4.0, 0.0, 300.0)
+    arrivals = taken + 0.002 + (slept if clock == "goes on" else 0.0)
+    pauses = [(4.0, 300.0)] if clock == "goes on" else []
+    went = slept if simulator == "goes on" else 0.0
+    run = deliver(swinging(0.3), source, bridge, taken + went, arrivals, "limits=none", pauses=pauses)
+    found = worst(run, source, bridge)
+    assert found.step <= 1.0, found
+    assert run.trace["weight"][-200] == 1.0
 
 
 STEADY = Link(0.002, 0.02)

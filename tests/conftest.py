@@ -76,6 +76,7 @@ def pytest_collection_modifyitems(config, items):
 
     Of a thinned grid, every 21st point stays, and one of each name among its parameters: only names differ in kind.
     A quick run thins grids, and in each file the tests of real clocks and sockets; slow, alone and search are left out.
+    Those of them that take a while, none of it waiting, have longer than two minutes: the machine may be busy.
     """
     rest = config.getoption("rest")
     quick = rest or is_quick(config)
@@ -85,6 +86,8 @@ def pytest_collection_modifyitems(config, items):
     kept, left_out = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
+        if marks & {"slow", "search"} and not marks & {"rt", "timeout"}:
+            item.add_marker(pytest.mark.timeout(1200))
         series = item.path if "rt" in marks else item.nodeid.partition("[")[0]
         names = {
             (series, key, value) for key, value in parameters(item) if isinstance(value, str) and "rt" not in marks

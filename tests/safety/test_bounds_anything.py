@@ -233,7 +233,7 @@ WRONG = (math.nan, math.inf, -math.inf, 1e30, -1e30, 5e-324, 1e-40, 0.0, 79.0, 2
 @pytest.mark.parametrize("load", [motioncue.load_profile, unwatched])
 @pytest.mark.parametrize(("system", "name"), profiles())
 def test_each_number_of_a_packet_wrong_once_and_for_a_while_keeps_the_default_bounds(system, name, load):
-    """Where it stands, at whatever offset: not a number, infinite, huge, large, next to zero, zero; and as it was before."""
+    """At whatever offset: not a number, infinite, huge, large, next to zero, zero; and as it was some frames before."""
     profile = load(name, "supervisor.fade_s=0.2")
     count = len(Simulator(system, profile, False).numbers())
     for value in WRONG:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from helpers import free_port
 
 import motioncue
 from motioncue import sources
-from motioncue.cli import cli
+from motioncue.cli import check, cli
 from motioncue.engine.replay import replay
 from motioncue.profile.profile import profile_text
 from motioncue.virtual.installation import ride
@@ -170,7 +171,15 @@ def test_the_right_sizes_alone_do_not_make_a_described_system(tmp_path):
 
 
 @pytest.mark.rt
-def test_a_live_source_that_a_profile_describes_is_found():
+def test_a_live_source_that_a_profile_describes_is_found_however_long_that_takes(monkeypatch):
+    found = check._system_of_datagrams
+
+    def slowly(url, end, interrupts):
+        system = found(url, end, interrupts)
+        time.sleep(max(0.0, end - time.monotonic()))  # until all the time that was given has passed
+        return system
+
+    monkeypatch.setattr(check, "_system_of_datagrams", slowly)
     url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
     simulator = make_simulator("forza-dk", [url], drive_packages("forza-dk", "tour", 100.0, 20.0))
     thread = threading.Thread(target=simulator.run, daemon=True)

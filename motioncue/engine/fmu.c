@@ -198,26 +198,6 @@ static instance *create(instance like, const char *name, const char *token, cons
     return NULL;
 }
 
-static status do_step(instance *self, double at, double step) {
-    const int64_t period = self->api->period_ns(self->stepper);
-    if (self->phase != STEPPING) return report(self, ERROR, "doStep: allowed while initialized and not terminated");
-    if (!(fabs(at - self->now) < 0.5e-9 * (double)period))
-        return report(self, ERROR, "doStep: found time %.9g s, allowed is %.9g s, the last end", at, self->now);
-    if (!(step > 0.0 && step <= LONGEST))
-        return report(self, ERROR, "doStep: found a step of %g s, allowed is above 0 up to %g s", step, LONGEST);
-    self->now = at + step;
-    const double due = floor((self->now - self->start) * 1e9 / (double)period + CLOSE);
-    self->api->park(self->stepper, self->parked);
-    for (; (double)self->ticks < due; self->ticks++) {
-        self->motion.time = self->ticks * period;
-        self->api->step(self->stepper, &self->motion, &self->cue);
-        self->api->actuate(self->stepper, &self->cue, &self->sent);
-    }
-    return OK;
-}
-
-/* --- variables ---------------------------------------------------------------------------------------------------- */
-
 /* Return the place of a real variable, NULL if there is none. */
 static const double *variable(const instance *self, uint32_t number) {
     const uint32_t channel = number - FIRST_OUTPUT; /* far beyond all if it is below */
@@ -320,13 +300,26 @@ SAME(fmi3Terminate, fmi2Terminate)
 SAME(fmi3Reset, fmi2Reset)
 
 EXPORT status fmi2DoStep(instance *self, double at, double step, int keeps) {
-    (void)keeps;
-    return do_step(self, at, step);
+    (void)keeps; /* states are never set */
+    const int64_t period = self->api->period_ns(self->stepper);
+    if (self->phase != STEPPING) return report(self, ERROR, "doStep: allowed while initialized and not terminated");
+    if (!(fabs(at - self->now) < 0.5e-9 * (double)period))
+        return report(self, ERROR, "doStep: found time %.9g s, allowed is %.9g s, the last end", at, self->now);
+    if (!(step > 0.0 && step <= LONGEST))
+        return report(self, ERROR, "doStep: found a step of %g s, allowed is above 0 up to %g s", step, LONGEST);
+    self->now = at + step;
+    const double due = floor((self->now - self->start) * 1e9 / (double)period + CLOSE);
+    self->api->park(self->stepper, self->parked);
+    for (; (double)self->ticks < due; self->ticks++) {
+        self->motion.time = self->ticks * period;
+        self->api->step(self->stepper, &self->motion, &self->cue);
+        self->api->actuate(self->stepper, &self->cue, &self->sent);
+    }
+    return OK;
 }
 EXPORT status fmi3DoStep(instance *self, double at, double step, bool keeps, bool *event, bool *ends, bool *early,
                          double *reached) {
-    (void)keeps;
-    const status s = do_step(self, at, step);
+    const status s = fmi2DoStep(self, at, step, keeps);
     *event = *ends = *early = false;
     *reached = self->now;
     return s;
@@ -396,13 +389,12 @@ NONE(fmi2SetRealInputDerivatives) NONE(fmi2GetRealOutputDerivatives)
 CANNOT(fmi2GetFMUstate) CANNOT(fmi2SetFMUstate) CANNOT(fmi2FreeFMUstate) CANNOT(fmi2SerializedFMUstateSize)
 CANNOT(fmi2SerializeFMUstate) CANNOT(fmi2DeSerializeFMUstate) CANNOT(fmi2GetDirectionalDerivative)
 CANNOT(fmi2CancelStep) CANNOT(fmi2GetStatus) CANNOT(fmi2GetRealStatus) CANNOT(fmi2GetIntegerStatus)
-CANNOT(fmi2GetBooleanStatus) CANNOT(fmi2GetStringStatus)
-CANNOT(fmi3GetNumberOfVariableDependencies) CANNOT(fmi3GetVariableDependencies) CANNOT(fmi3GetFMUState)
-CANNOT(fmi3SetFMUState) CANNOT(fmi3FreeFMUState) CANNOT(fmi3SerializedFMUStateSize) CANNOT(fmi3SerializeFMUState)
-CANNOT(fmi3DeserializeFMUState) CANNOT(fmi3GetDirectionalDerivative) CANNOT(fmi3GetAdjointDerivative)
-CANNOT(fmi3EnterConfigurationMode) CANNOT(fmi3ExitConfigurationMode) CANNOT(fmi3EnterEventMode)
-CANNOT(fmi3EvaluateDiscreteStates) CANNOT(fmi3UpdateDiscreteStates) CANNOT(fmi3EnterStepMode)
-CANNOT(fmi3EnterContinuousTimeMode) CANNOT(fmi3CompletedIntegratorStep) CANNOT(fmi3SetTime)
-CANNOT(fmi3SetContinuousStates) CANNOT(fmi3GetContinuousStates) CANNOT(fmi3GetContinuousStateDerivatives)
-CANNOT(fmi3GetEventIndicators) CANNOT(fmi3GetNominalsOfContinuousStates) CANNOT(fmi3GetNumberOfContinuousStates)
-CANNOT(fmi3GetNumberOfEventIndicators) CANNOT(fmi3ActivateModelPartition)
+CANNOT(fmi2GetBooleanStatus) CANNOT(fmi2GetStringStatus) CANNOT(fmi3GetNumberOfVariableDependencies)
+CANNOT(fmi3GetVariableDependencies) CANNOT(fmi3GetFMUState) CANNOT(fmi3SetFMUState) CANNOT(fmi3FreeFMUState)
+CANNOT(fmi3SerializedFMUStateSize) CANNOT(fmi3SerializeFMUState) CANNOT(fmi3DeserializeFMUState)
+CANNOT(fmi3GetDirectionalDerivative) CANNOT(fmi3GetAdjointDerivative) CANNOT(fmi3EnterConfigurationMode)
+CANNOT(fmi3ExitConfigurationMode) CANNOT(fmi3EnterEventMode) CANNOT(fmi3EvaluateDiscreteStates)
+CANNOT(fmi3UpdateDiscreteStates) CANNOT(fmi3EnterStepMode) CANNOT(fmi3EnterContinuousTimeMode)
+CANNOT(fmi3CompletedIntegratorStep) CANNOT(fmi3SetTime) CANNOT(fmi3SetContinuousStates) CANNOT(fmi3GetContinuousStates)
+CANNOT(fmi3GetContinuousStateDerivatives) CANNOT(fmi3GetEventIndicators) CANNOT(fmi3GetNominalsOfContinuousStates)
+CANNOT(fmi3GetNumberOfContinuousStates) CANNOT(fmi3GetNumberOfEventIndicators) CANNOT(fmi3ActivateModelPartition)

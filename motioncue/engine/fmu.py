@@ -141,36 +141,32 @@ def model_description(profile: Profile, version: str = "2") -> bytes:
     for name in ("logStatusWarning", "logStatusError"):
         ElementTree.SubElement(categories, "Category", name=name)
     ElementTree.SubElement(root, "DefaultExperiment", stepSize=period)
-    listed = ElementTree.SubElement(root, "ModelVariables")
-    for each in every:
-        _add(listed, each, newer)
-    structure = ElementTree.SubElement(root, "ModelStructure")
-    _add_outputs(structure, every, newer)
+    _add_variables(ElementTree.SubElement(root, "ModelVariables"), every, newer)
+    _add_outputs(ElementTree.SubElement(root, "ModelStructure"), every, newer)
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, "utf-8", xml_declaration=True)
     return text
 
 
-def _add(listed: ElementTree.Element, each: Variable, newer: bool) -> None:
-    """Add a variable; FMI 3.0 has its type as the element, 2.0 within."""
-    kind = "Boolean" if each.unit is None else "Float64" if newer else "Real"
-    about = {
-        "name": each.name,
-        "valueReference": str(each.reference),
-        "description": each.description,
-        "causality": each.causality,
-        "variability": "discrete" if each.unit is None else "continuous",
-    }
-    typed = {}
-    for key, value in {"unit": each.unit, "min": each.low, "max": each.high}.items():
-        if value is not None:
-            typed[key] = str(value)
-    if each.causality == "input":
-        typed["start"] = "false" if each.unit is None else "0"
-    if newer:
-        ElementTree.SubElement(listed, kind, about | typed)
-    else:
-        ElementTree.SubElement(ElementTree.SubElement(listed, "ScalarVariable", about), kind, typed)
+def _add_variables(listed: ElementTree.Element, every: Sequence[Variable], newer: bool) -> None:
+    """Add the variables; FMI 3.0 has a variable's type as its element, 2.0 within."""
+    for each in every:
+        kind = "Boolean" if each.unit is None else "Float64" if newer else "Real"
+        about = {
+            "name": each.name,
+            "valueReference": str(each.reference),
+            "description": each.description,
+            "causality": each.causality,
+            "variability": "discrete" if each.unit is None else "continuous",
+        }
+        bounds = {"unit": each.unit, "min": each.low, "max": each.high}
+        typed = {key: str(value) for key, value in bounds.items() if value is not None}
+        if each.causality == "input":
+            typed["start"] = "false" if each.unit is None else "0"
+        if newer:
+            ElementTree.SubElement(listed, kind, about | typed)
+        else:
+            ElementTree.SubElement(ElementTree.SubElement(listed, "ScalarVariable", about), kind, typed)
 
 
 def _add_outputs(structure: ElementTree.Element, every: Sequence[Variable], newer: bool) -> None:

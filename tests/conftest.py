@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config, items):
     Of a thinned grid, every 21st point stays, and one of each name among its parameters: only names differ in kind.
     A quick run thins grids, and in each file the tests of real clocks and sockets; check, slow, alone and search are
     left out.
-    Those of them that take a while, none of it waiting, have longer than two minutes: the machine may be busy.
+    Slow and search, none of it waiting, have longer than two minutes: the machine may be busy.
     """
     rest = config.getoption("rest")
     quick = rest or is_quick(config)

@@ -271,7 +271,6 @@ def test_a_refusal_says_what_was_found_and_what_is_allowed():
 
 
 @given(st.binary(max_size=300) | st.sampled_from([packed(name) for name in TABLE]))
-@pytest.mark.check
 def test_random_bytes_never_do_more_than_be_refused(data):
     for read in (identify, framed):
         with contextlib.suppress(PacketError):

@@ -55,6 +55,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", [*CHANGES])
 @pytest.mark.parametrize("at", [1500, pytest.param(2222, marks=pytest.mark.search)])
+@pytest.mark.check
 def test_changed_settings_take_hold_without_a_jolt(name, at, rng):
     motion = drive(rng, 3600, 2.0)
     change = {f"cueing.{key}": value for key, value in CHANGES[name].items()}

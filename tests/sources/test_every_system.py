@@ -94,6 +94,7 @@ def test_every_system_is_compared():
 
 @pytest.mark.parametrize("name", ["tour", "turns"])
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.check
 def test_the_same_maneuver_gives_the_same_motion(system, name):
     states, expected = truth(name)
     found, new = through(system, name)
@@ -121,6 +122,7 @@ def test_the_same_maneuver_gives_the_same_motion(system, name):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.check
 def test_an_acceleration_from_velocity_is_the_native_one_with_the_stated_delay(system):
     _, expected = truth("turns")
     found, _ = through(system, "turns", "from_velocity")

@@ -32,7 +32,7 @@ def drive_packages(
     system: System, name: str, rate_hz: float | None = None, duration_s: float | None = None
 ) -> list[Any]:
     """Return the packages that a simulator sends on a virtual drive."""
-    rate = {} if rate_hz is None else {"rate_hz": rate_hz}
+    rate: dict[str, Any] = {} if rate_hz is None else {"rate_hz": rate_hz}
     return list(twin_of(system).driven(name, duration_s=duration_s, **rate))
 
 

@@ -1,4 +1,4 @@
-"""``motioncue export``: converts a recording for other programs."""
+"""``motioncue export``: converts a recording, or a profile's cueing, for other programs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +7,11 @@ import click
 
 from motioncue import sources
 from motioncue.cli.common import pick_options, progress, refuse_source, source_options
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.fmu import VERSIONS, export_fmu
+from motioncue.errors import ConfigError, not_among
 from motioncue.recording.drive import WHAT, Drive
-from motioncue.recording.export import export
+from motioncue.recording.export import FORMATS, export
 from motioncue.recording.recording import read_pieces
 
 
@@ -20,7 +23,14 @@ from motioncue.recording.recording import read_pieces
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path),
-    help="File to write; its ending selects the format: .csv, .parquet or .mf4.",
+    help="File to write; its ending selects the format: .csv, .parquet or .mf4; .fmu of a profile.",
+)
+@click.option(
+    "--fmi",
+    metavar="VERSION",
+    default="2",
+    show_default=True,
+    help=f"Of the standard for .fmu: {' or '.join(VERSIONS)}.",
 )
 @click.option("--what", metavar="WHAT", default="ticks", show_default=True, help=f"One of {', '.join(WHAT)}.")
 @source_options
@@ -29,6 +39,7 @@ from motioncue.recording.recording import read_pieces
 def command(
     files: tuple[Path, ...],
     target: Path,
+    fmi: str,
     what: str,
     system: str | None,
     rate: float | None,
@@ -40,11 +51,27 @@ def command(
 
     A run that was rolled over takes all its files.  `t` is 0 at the first tick in every table.
 
+    A profile becomes an FMU for co-simulation (Linux; needs a C compiler and python3-dev): motion in, the cue and the
+    positions of the platform's actuators out.  It runs where motioncue is installed.
+
     \b
     Example:  motioncue export drive.mcap --to drive.csv
+              motioncue export rig.toml --to rig.fmu --fmi 3
               pip install "motioncue[export]" brings what Parquet and MDF4 need
     """
     refuse_source("--to", target, files)
+    if target.suffix not in (allowed := [*FORMATS, ".fmu"]):
+        raise ConfigError(f"--to: {not_among(target.suffix, allowed)}")
+    given = [name for name in ("fmi", "what", "system", "rate", "ports", "sender") if _is_given(name)]
+    for name in given:
+        if (target.suffix == ".fmu") != (name == "fmi"):
+            option = {"ports": "port", "sender": "from"}.get(name, name)
+            raise click.UsageError(f"--{option} is not for {target.suffix}")
+    if target.suffix == ".fmu":
+        if len(files) > 1:
+            raise ConfigError(f"FILE: found {len(files)}, allowed is one profile for an FMU")
+        click.echo(export_fmu(load_profile(str(files[0])), target, fmi, force=force))
+        return
     if system is not None:
         sources.source(system, "--system")
     said: list[str] = []
@@ -61,3 +88,8 @@ def command(
         click.echo(f"{files[0]}: {line}", err=True)
     began = "" if done.began is None else f"; t = 0 is {done.began:%Y-%m-%d %H:%M:%S.%f} UTC"
     click.echo(f"{done.rows} {what} in {done.path}{began}")
+
+
+def _is_given(name: str) -> bool:
+    """Say whether an option was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE

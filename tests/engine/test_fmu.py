@@ -177,6 +177,7 @@ def test_all_inputs_at_their_largest_are_taken_and_give_finite_outputs(rig):
         (lambda u: u._reals("Get", [2**32 - 1], (REAL * 1)()), "get: there is no real variable with value ref"),
         (lambda u: u.step(0.5, 0.01), "doStep: found time 0.5 s, allowed is 0.1 s, the last end"),
         (lambda u: u.step(0.0, 0.01), "doStep: found time 0 s, allowed is 0.1 s, the last end"),
+        (lambda u: u.step(0.102, 0.01), "doStep: found time 0.102 s"),  # more than half a tick away
         (lambda u: u.step(math.nan, 0.01), "doStep: found time nan s"),
         (lambda u: u.step(0.1, -0.01), "doStep: found a step of -0.01 s, allowed is above 0 up to 3600 s"),
         (lambda u: u.step(0.1, math.nan), "doStep: found a step of nan s"),

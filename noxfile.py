@@ -56,11 +56,12 @@ def tests(session):
 
 
 @here("check")
-def tools(session):
-    """Run what a quick run leaves out because it uses more than the README names."""
-    marked = [path for path in sorted(ROOT.glob("tests/**/*.py")) if "mark.tools" in path.read_text(encoding="utf-8")]
-    marks = "tools and not slow and not alone"  # to collect all files would take longer than to run these
-    python(session, "pytest", *map(str, marked), "--rest", "-m", marks, "-n", "2", *session.posargs)
+def more(session):
+    """Run what a quick run leaves out because it takes a second or two, or uses more than the README names."""
+    marked = [path for path in sorted(ROOT.glob("tests/**/*.py")) if "mark.check" in path.read_text(encoding="utf-8")]
+    marks = "check and not slow and not search and not alone"
+    options = ["--thin", "-m", marks, "-n", "2", "--dist", "worksteal"]
+    python(session, "pytest", *map(str, marked), *options, *session.posargs)
 
 
 @here("nightly")
@@ -136,11 +137,12 @@ def wheel(session):
             "house/test_cimport",
             "house/test_public_api",
             "house/test_readme",
-            "profile",
+            "profile/test_profile",
             "recording/test_recording",
         )
         tests = [str(folder / "source" / "tests" / (each + ".py" if "/" in each else each)) for each in chosen]
-        session.run("pytest", "-c", str(folder / "source" / "pyproject.toml"), "-p", "no:cacheprovider", *tests)
+        settings = ["-c", str(folder / "source" / "pyproject.toml"), "-p", "no:cacheprovider"]
+        session.run("pytest", *settings, "-m", "not check", *tests)
 
 
 @nox.session(tags=["nightly"])

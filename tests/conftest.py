@@ -42,9 +42,7 @@ for name in ("SIGHUP", "SIGQUIT"):
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run every test; those that are named run without it")
-    parser.addoption(
-        "--rest", action="store_true", help="run what a quick run leaves out, and what it has no tools for"
-    )
+    parser.addoption("--rest", action="store_true", help="run what a quick run leaves out")
     parser.addoption("--thin", action="store_true", help="of each test marked grid, run every 21st point and each name")
 
 
@@ -75,31 +73,36 @@ def pytest_collection_modifyitems(config, items):
     """Leave tests out where that is asked for.
 
     Of a thinned grid, every 21st point stays, and one of each name among its parameters: only names differ in kind.
-    A quick run thins grids, and in each file the tests of real clocks and sockets; slow, alone and search are left out.
+    A quick run thins grids, and in each file the tests of real clocks and sockets; check, slow, alone and search are
+    left out.
+    Slow and search, none of it waiting, have longer than two minutes: the machine may be busy.
     """
     rest = config.getoption("rest")
     quick = rest or is_quick(config)
     thinned = {"grid", "rt"} if quick else {"grid"} if config.getoption("thin") else set()
-    dropped = {"slow", "alone", "search"} if quick else set()
+    dropped = {"check", "slow", "alone", "search"} if quick else set()
     seen, kinds = Counter(), set()
     kept, left_out = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
+        if marks & {"slow", "search"} and not marks & {"rt", "timeout"}:
+            item.add_marker(pytest.mark.timeout(1200))
+        if marks & dropped:
+            left_out.append(item)
+            continue
         series = item.path if "rt" in marks else item.nodeid.partition("[")[0]
         names = {
             (series, key, value) for key, value in parameters(item) if isinstance(value, str) and "rt" not in marks
         }
         thin = marks & thinned and seen[series] % STEP and names <= kinds
         seen[series] += 1
-        if thin or marks & dropped:
+        if thin:
             left_out.append(item)
         else:
             kept.append(item)
             kinds |= names
     if rest:
         kept, left_out = left_out, kept
-        kept += [item for item in left_out if item.get_closest_marker("tools")]
-        left_out = [item for item in left_out if not item.get_closest_marker("tools")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 

@@ -261,6 +261,7 @@ def _live(
     with Interrupts() as interrupts, logged(live=False):
         if system is None:
             system = _system_of_datagrams(endpoints[0], end, interrupts)
+            end = time.monotonic() + duration  # to find the system took some of it
         module = sources.source(system)
         profile = settings if isinstance(settings, Profile) else _settings(system, settings)
         source = profile.source

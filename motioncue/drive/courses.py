@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from motioncue.drive.car import DRIVES, SCRIPTS, STATE_DTYPE, drive, product
+from motioncue.drive.car import DRIVES, SCRIPTS, STATE_DTYPE, drive, product, states_at
 from motioncue.errors import ConfigError, not_among
 
 DESCRIPTION = "pauses, teleports, broken frames and a second session, with honest hard driving in between"
@@ -108,6 +108,7 @@ class Course(NamedTuple):
     waits: NDArray[np.float64]  # time since the frame before [s]
     frame_times: NDArray[np.float64]  # duration of the frame as reported [s]
     sessions: NDArray[np.int64]  # number of the session, from 1
+    began_s: float = 0.0  # duration of the laps before [s]
 
 
 class _Place(NamedTuple):
@@ -305,12 +306,28 @@ def length_s(name: str) -> float:
     return DURATION_S if name == "trouble" else SCRIPTS[name].duration
 
 
-def course(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
-    """Return what a simulator reports on a course."""
+def course(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: int = 0) -> Course:
+    """Return what a simulator reports on a course.
+
+    A later lap begins where and when the one before ended, so that the car drives on; that of ``trouble`` begins anew.
+    """
     _check(name)
     if name == "trouble":
         return troubled(rate_hz, duration_s)
     waves = name.startswith(WAVE)
     states = (wave if waves else drive)(name.removeprefix(WAVE), rate_hz, duration_s)
     period = np.full(len(states), 1.0 / rate_hz if math.isfinite(rate_hz) else 0.0)
-    return Course(states, period, period, np.ones(len(states), np.int64))
+    began_s = 0.0
+    if lap:
+        lap_s = len(states) / rate_hz
+        states = _after_laps(states, states[-1:] if waves else states_at(name, np.array([lap_s])), lap)
+        began_s = lap * lap_s
+        states["time"] += began_s
+    return Course(states, period, period, np.ones(len(states), np.int64), began_s)
+
+
+def _after_laps(states: NDArray[np.void], end: NDArray[np.void], laps: int) -> NDArray[np.void]:
+    """Return a lap's states moved to where so many laps end, each of which ends at `end` of its own world."""
+    north, east, down = (end["position"] - states["position"][:1])[0]
+    plan = (north + 1j * east) * np.exp(1j * _heading(end) * np.arange(laps)).sum()
+    return _Place(laps * _heading(end), np.array([plan.real, plan.imag, laps * down])).put(states)

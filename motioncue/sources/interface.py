@@ -42,8 +42,8 @@ class Twin(Protocol):
     def Simulator(self) -> Any:
         """Made of endpoints and packages, sends them when they are due."""
 
-    def driven(self, name: str, rate_hz: float = ..., duration_s: float | None = None) -> Iterable[Any]:
-        """Yield the packages of a virtual drive."""
+    def driven(self, name: str, rate_hz: float = ..., duration_s: float | None = None, lap: int = 0) -> Iterable[Any]:
+        """Yield the packages of a virtual drive; a later lap follows on the one before."""
 
     def recorded(
         self,

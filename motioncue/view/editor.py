@@ -118,7 +118,7 @@ def doubts(before: Profile, after: Profile, *, began: Profile | None = None) -> 
     for key, (old, new) in differences(began, after).items():
         if key not in now or (other and key.startswith("cueing.")) or not (_number(old) and _number(new)):
             continue
-        gain = key.endswith("gain")
+        gain = key.endswith("gain") or key.startswith("cueing.gains.")
         why = ""
         if old * new < 0.0:
             why = "the other sign, so the other way"
@@ -366,7 +366,7 @@ def _told(value: Any) -> str:
 
 def _gains(axis: str, values: Mapping[str, Any]) -> list[str]:
     """Return the keys of an axis' gains that have a value."""
-    names = (f"cueing.{axis}.gain", f"cueing.tilt.{axis}_gain", f"cueing.texture.{axis}_gain")
+    names = (f"cueing.{axis}.gain", f"cueing.tilt.{axis}_gain", f"cueing.texture.{axis}_gain", f"cueing.gains.{axis}")
     return [name for name in names if values.get(name) is not None]
 
 

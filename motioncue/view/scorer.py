@@ -571,21 +571,25 @@ def corner(profile: Profile, motion: npt.NDArray[np.void], begin_s: float, end_s
     used = np.array([list(used_of(each, scene.built).values()) for each in positions])
     first, last = (min(len(cues) - 1, max(0, round(at * scene.rate_hz))) for at in (begin_s, end_s))
     around = slice(max(0, round((worst_s - AROUND_S) * scene.rate_hz)), round((worst_s + AROUND_S) * scene.rate_hz) + 2)
-    why = _ended(scene.profile, cues[around], poses[around], np.abs(used[around]).max(axis=0), scene)
+    why = _ended(scene.profile, SENSES[sense], cues[around], poses[around], np.abs(used[around]).max(axis=0), scene)
     return {
         "errors": errors.tolist(),
         "rest": rest.tolist(),
         "ratio": float(np.linalg.norm(errors)) / max(1e-9, float(np.linalg.norm(rest))),
         "worst_s": worst_s,
         "worst": SENSES[sense],
-        "why": why or _meant(float(car[row, sense]), float(platform[row, sense])),
+        "why": why or _meant(SENSES[sense], float(car[row, sense]), float(platform[row, sense])),
         "travel": float(np.abs(used[first : last + 1]).max()),
         **_picture(scene, cues, poses, positions, used, first, last),
     }
 
 
-def _ended(profile: Profile, cues: npt.NDArray[np.void], poses: Any, used: Any, scene: Any) -> str:
-    """Return which end was met around a moment; empty if none was."""
+LEANS = ("surge", "sway")
+"""Senses for which a platform leans."""
+
+
+def _ended(profile: Profile, sense: str, cues: npt.NDArray[np.void], poses: Any, used: Any, scene: Any) -> str:
+    """Return which end was met around a moment at which a sense is wrong; empty if none was."""
     if used.max() >= FULL:
         return f"{scene.built.names[int(used.argmax())].replace('_', ' ')} is at the end of its travel"
     for name, bounds in profile.bounds().items():
@@ -594,17 +598,20 @@ def _ended(profile: Profile, cues: npt.NDArray[np.void], poses: Any, used: Any, 
             return f"the limit of {name.replace('_', ' ')} is met"
     rate = getattr(getattr(profile.cueing, "tilt", None), "rate_limit_deg_s", None)
     turns = np.abs(np.gradient(poses[:, 3:5], 1.0 / scene.rate_hz, axis=0)).max()
-    if rate is not None and turns >= FULL * math.radians(rate):
+    if rate is not None and sense in LEANS and turns >= FULL * math.radians(rate):
         return f"leaning is as quick as it may be, {rate:g} °/s"
     return ""
 
 
-def _meant(car: float, platform: float) -> str:
-    """Return what is wrong where no end was met; in thresholds."""
+def _meant(sense: str, car: float, platform: float) -> str:
+    """Return what is wrong with a sense where no end was met; in thresholds."""
+    if sense in ("roll_rate", "pitch_rate") and abs(platform) > abs(car):
+        return "it leans so fast that it is felt as turning: a slower lean"
     if car * platform < 0.0 and abs(platform) > 1.0:
         return "it is felt against the car: the return to neutral is too quick"
     if abs(platform) < abs(car):
-        return "too little arrives: stronger, more lean, or a slower return"
+        lean = "more lean, " * (sense in LEANS)
+        return f"too little arrives: stronger, {lean}or a slower return"
     return "too much arrives: weaker, or smoother"
 
 

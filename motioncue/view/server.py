@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -76,12 +77,14 @@ FRAMES_HZ = 60.0
 STATS_S = 0.5  # between statistics
 AHEAD = 12  # frames that a page may be behind before none is sent to it
 PATIENCE_S = 10.0  # after which a page that reads nothing is dropped
+SLOWEST = 4000.0  # of a link; for what the settings are, 70 kB, a page has so much more time [bytes/s]
 PAGES = 16  # most pages at once
 REQUEST_BYTES = 2048
 REQUESTS_HZ = 200.0  # of a page; more wait in the network
 BAD = 50  # requests that are none, after which a page is dropped
 NICE = 10  # added to the thread's niceness, so that it never competes with who is on time
 SEND_BYTES = 1 << 16  # the network's memory for one page
+WORKERS = 2  # threads for a change of settings and for what was driven: each keeps the memory of its largest work
 QUEUE = 128  # connections that wait in the system, which costs no descriptor
 
 STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -202,6 +205,7 @@ class Server:
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._trouble)
+        loop.set_default_executor(ThreadPoolExecutor(WORKERS))
         self._changing = asyncio.Lock()
         self._entrance = Entrance(self._turned_away)
         async with serve(
@@ -218,7 +222,7 @@ class Server:
             open_timeout=self._patience_s,
             close_timeout=1.0,
             ping_interval=self._patience_s / 2,
-            ping_timeout=self._patience_s,
+            ping_timeout=3.0 * self._patience_s,  # behind what the settings are, over a slow link
             logger=quiet,
         ) as server:
             for each in server.sockets:
@@ -351,9 +355,10 @@ class Server:
         try:
             run = self._run_name
             await page.connection.send(hello(self._engine, self._frames, page.number, run=run, plays=self._plays))
-            while page.sent == page.seen or time.monotonic() - page.seen_at < self._patience_s:
+            while page.sent == page.seen or time.monotonic() - max(page.seen_at, page.told_at) < self._patience_s:
                 for message in self._news(page):
-                    await asyncio.wait_for(page.connection.send(message), self._patience_s)
+                    patience_s = self._patience_s + len(message) / SLOWEST
+                    await asyncio.wait_for(page.connection.send(message), patience_s)
                 await asyncio.sleep(1.0 / FRAMES_HZ)
         except ConnectionClosed:
             return
@@ -380,6 +385,7 @@ class Server:
             settings, values, changed = self._told
             if settings != page.controls:  # another algorithm has others
                 page.controls = settings
+                page.told_at = now + (len(settings) + len(values)) / SLOWEST
                 news += [settings, values]
             else:
                 news.append(changed if page.known[0] == versions[0] - 1 else values)

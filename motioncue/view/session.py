@@ -240,6 +240,7 @@ class Client:
         self.sent = self.seen = self.bad = 0
         self.dropped = False
         self.seen_at = time.monotonic()  # since when it has not drawn what it was sent
+        self.told_at = -math.inf  # when even a slow link has brought it what the settings are
         self.stats_at = -math.inf
         self.sent_at: deque[float] = deque()  # when the frames were sent that it has not drawn
         self.delay_s = 0.0  # from sending a frame until it said that it drew it

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -45,7 +46,7 @@ from motioncue.recording.recording import Drive
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.controller import ControllerListener
 from motioncue.virtual.platform_twin import PlatformListener, actuators_not_sent
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.simulators import drive_packages, endless_packages, make_simulator
 
 ATTEMPTS = 20  # attempts to find a pair of free ports
 TRACED = 30_000  # ticks from which the delay behind the cue is found
@@ -84,9 +85,13 @@ class Installation:
     ) -> None:
         self._record = record
         self._profile = load_profile(profile, *overrides)
-        self._packages = drive_packages(sources.system_of(self._profile.source), drive, duration_s=duration_s)
-        self._endless = endless
-        self.duration_s = None if endless else length_s(drive) if duration_s is None else duration_s
+        system = sources.system_of(self._profile.source)
+        length = length_s(drive)
+        if endless:
+            self._course = Course(partial(endless_packages, system, drive, duration_s))
+        else:
+            self._course = Course(partial(iter, drive_packages(system, drive, duration_s=duration_s)))
+        self.duration_s = None if endless else length if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> "Installation":
@@ -116,7 +121,6 @@ class Installation:
             self.engine = Engine(self.profile, record=self._record, trace=TRACED if described else 0)
             stack.callback(self._drain)
             stack.enter_context(self.engine)
-            self._course = Course(self._packages, endless=self._endless)
             self.simulator = make_simulator(sources.system_of(source), endpoints, self._course.packages(), **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order of the end is reversed: the engine goes to neutral while the car still drives.
@@ -168,24 +172,22 @@ class Course:
         What comes in between, as soon as it is set.
     """
 
-    def __init__(self, packages: Sequence[Any], *, endless: bool = False) -> None:
-        self._packages, self._endless = packages, endless
+    def __init__(self, begun: Callable[[], Iterator[Any]]) -> None:
+        self._begun = begun
         self.detour: Iterator[Any] | None = None
 
     def packages(self) -> Iterator[Any]:
         """Yield them, in the thread that sends them."""
-        drive = iter(self._packages)
+        drive = self._begun()
         while True:
             if self.detour is not None:
                 yield from self.detour
-                self.detour, drive = None, iter(self._packages)
-            package = next(drive, None)
-            if package is None and not self._endless:
+                self.detour, drive = None, self._begun()
+            try:
+                package = next(drive)
+            except StopIteration:
                 return
-            if package is None:
-                drive = iter(self._packages)
-            else:
-                yield package
+            yield package
 
 
 class Detour:

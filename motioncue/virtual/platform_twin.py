@@ -5,7 +5,8 @@ Its listener moves by the packets that a profile describes.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -294,8 +295,8 @@ class PlatformListener(DatagramListener):
         self._decoder = Decoder(table, channels_of(profile.platform))
         self.platform = VirtualPlatform(profile.platform, grid_hz(profile), drive)
         self._rise_s = profile.platform.rise_s
-        self._sent: list[Array] = []
-        self._made: list[Array] = []
+        self._sent, self._made = array("d"), array("d")  # a row of actuators a packet, one after the other
+        self._wide = len(self.platform.built.names)
         self._forgotten = False  # whether the first ones have been dropped
         self._busy = threading.Lock()  # for `positions`, which another thread reads
         self._pose: dict[str, Any] = dict.fromkeys(CHANNELS, 0.0)
@@ -312,12 +313,16 @@ class PlatformListener(DatagramListener):
                 self.rejected["not_finite"] += 1
                 return
             with self._busy:
-                self._sent.append(sent)
-                self._made.append(self._follow(sent, data))
-                if len(self._sent) > KEPT:
-                    del self._sent[: KEPT // 2], self._made[: KEPT // 2]
+                self._sent.frombytes(sent.tobytes())
+                self._made.frombytes(self._follow(sent, data).tobytes())
+                if len(self._sent) > KEPT * self._wide:
+                    del self._sent[: KEPT // 2 * self._wide], self._made[: KEPT // 2 * self._wide]
                     self._forgotten = True
         super().take(data, now_ns, sender)
+
+    def _rows(self, kept: Sequence[float]) -> Array:
+        """Return a copy of kept positions, a row a packet."""
+        return np.array(kept, np.float64).reshape(-1, self._wide)
 
     def _follow(self, sent: Array, data: bytes) -> Array:
         """Return where the drives are a tick later, as they are sent by the packet `data`."""
@@ -326,8 +331,8 @@ class PlatformListener(DatagramListener):
     def last(self, name: str) -> dict[str, Any]:
         """Return the newest packet's actuators, and the pose at which the drives hold the frame."""
         with self._busy:
-            made = self._made[-1] if self._made else None
-        if made is not None:
+            made = self._rows(self._made[-self._wide :])
+        if len(made):
             start = np.array([self._pose[channel] for channel in CHANNELS])
             pose = self.platform.built.kinematics.forward(made, start)[0]
             if np.isfinite(pose).all():
@@ -341,7 +346,7 @@ class PlatformListener(DatagramListener):
         two seconds.
         """
         with self._busy:
-            made = np.concatenate(self._made) if self._made and not self._forgotten else np.empty((0, 1))
+            made = self._rows(self._made) if not self._forgotten else self._rows([])
         ticks = ticks[: len(made)]
         bounds = ActuatorBounds.columns(self.platform.built.bounds)
         poses = np.stack([ticks["cue"][channel] for channel in CHANNELS], axis=1)
@@ -359,7 +364,7 @@ class PlatformListener(DatagramListener):
     def stats(self) -> dict[str, Any]:
         """Return what was received, ``actuators`` (`VirtualPlatform.stats`), ``delay_s`` behind packets."""
         with self._busy:
-            sent, made = (np.concatenate(rows) if rows else np.empty((0, 1)) for rows in (self._sent, self._made))
+            sent, made = self._rows(self._sent), self._rows(self._made)
             actuators = self.platform.stats() if len(made) else {}
         delay = delay_s(sent, made, self.platform.dt) if len(made) > 1 else None
         return {**super().stats(), "actuators": actuators, "delay_s": delay}

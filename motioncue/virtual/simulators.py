@@ -1,6 +1,7 @@
 """The simulators that can be played, on virtual drives or from recordings."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,14 @@ def drive_packages(
     system: System, name: str, rate_hz: float | None = None, duration_s: float | None = None
 ) -> list[Any]:
     """Return the packages that a simulator sends on a virtual drive."""
-    rate = {} if rate_hz is None else {"rate_hz": rate_hz}
+    rate: dict[str, Any] = {} if rate_hz is None else {"rate_hz": rate_hz}
     return list(twin_of(system).driven(name, duration_s=duration_s, **rate))
+
+
+def endless_packages(system: System, name: str, duration_s: float | None = None) -> Iterator[Any]:
+    """Yield the packages of a virtual drive without an end, lap after lap; each lap is made when it begins."""
+    for lap in itertools.count():
+        yield from twin_of(system).driven(name, duration_s=duration_s, lap=lap)
 
 
 def recorded_packages(

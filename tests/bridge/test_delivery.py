@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from delivery_rig import PERIOD, SOURCES, Drive, Link, deliver, stalls, worst
+from delivery_rig import ALL, PERIOD, SOURCES, Drive, Link, deliver, stalls, worst
 from rally import Stage
 
 from motioncue.bridge.bridge import KINDS
+from motioncue.sources.morai import twin as morai
 
 
 def swinging(phase):
@@ -64,6 +65,24 @@ def test_an_emitter_that_gets_no_processor_makes_no_jolt(bridge, source, pause_s
     assert found.beyond <= 1.0, found
 
 
+@pytest.mark.grid
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", ALL)
+@pytest.mark.parametrize("clock", ["goes on", "stands still"])
+@pytest.mark.parametrize("simulator", ["sleeps too", "goes on"])
+def test_a_machine_that_sleeps_for_minutes_makes_no_jolt(bridge, source, clock, simulator):
+    """Whether its clock counts that time depends on the system; the car is where it was, or kilometers away."""
+    taken = np.arange(0.0, 9.0, 1.0 / ALL[source].rate_hz)
+    slept = np.where(taken < 4.0, 0.0, 300.0)
+    arrivals = taken + 0.002 + (slept if clock == "goes on" else 0.0)
+    pauses = [(4.0, 300.0)] if clock == "goes on" else []
+    went = slept if simulator == "goes on" else 0.0
+    run = deliver(swinging(0.3), source, bridge, taken + went, arrivals, "limits=none", pauses=pauses)
+    found = worst(run, source, bridge)
+    assert found.step <= 1.0, found
+    assert run.trace["weight"][-200] == 1.0
+
+
 STEADY = Link(0.002, 0.02)
 TROUBLED = Link(
     0.002, 0.02, jitter=(1.0, 9.0, 0.02), stalls=((2.0, 0.1), (4.0, 0.3), (6.5, 0.7)), lossy=(1.0, 9.0, 0.05)
@@ -107,3 +126,33 @@ def test_datagrams_that_come_twice_or_overtake_one_another_jolt_no_more_than_twi
         assert found.step <= 2.0, found
         assert found.turn <= 2.0, found
         assert found.beyond <= 2.5, found
+
+
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("late_s", [0.001, 0.012, 0.05, "stalls of 0.04", "stalls of 0.08", "stalls of 0.2", "10 Hz"])
+def test_an_imu_that_comes_on_its_own_makes_no_jolt(bridge, late_s):
+    """MORAI's acceleration, if taken from its IMU, comes in a datagram of its own: late, in bunches, more seldom.
+
+    With a frame whose acceleration is old, it would stand still, and then jump by what several intervals changed.
+    """
+    taken = np.arange(0.0, 9.0, 1.0 / SOURCES["morai"].rate_hz)
+    rng = np.random.default_rng(1)
+    if late_s == "10 Hz":
+        felt = taken[::5]
+        came = felt + 0.001
+    elif isinstance(late_s, str):
+        felt, came = taken, stalls(taken, 0.001, [(at, float(late_s.split()[-1])) for at in (3.0, 4.9, 6.3)])
+    else:
+        felt, came = taken, np.maximum.accumulate(taken + 0.001 + rng.uniform(0.0, late_s, len(taken)))
+
+    def packets(states, numbers):
+        inertial, motion = morai.encode_imu(states[: len(felt)]), morai.encode_states(states[len(felt) :])
+        return [row.tobytes() for row in (*inertial, *motion)]
+
+    ALL["morai imu"] = SOURCES["morai"]._replace(packets=packets)
+    both, arrivals = np.concatenate([felt, taken]), np.concatenate([came, taken + 0.002])
+    run = deliver(swinging(0.3), "morai imu", bridge, both, arrivals, "source.options.imu=true", "limits=none")
+    assert run.events == {}
+    assert (run.trace["weight"] == 1.0).sum() > 1000
+    found = worst(run, "morai imu", bridge, 0.1 if late_s == "10 Hz" else None)
+    assert found.step <= 2.0, found

@@ -205,6 +205,7 @@ def leg_motion(algorithm, source, bridge, delivery):
 @pytest.mark.parametrize("bridge", ["predict", "linear"])
 @pytest.mark.parametrize("source", ["beamng", "vehicle-physics-pro"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.check
 def test_legs_move_as_with_frames_that_come_evenly(algorithm, source, bridge):
     even_step, even = leg_motion(algorithm, source, bridge, Delivery(60.0, 1, 0.0, 0.0, 0.0013, 0.0))
     assert 0.0 < even < 0.5

@@ -14,6 +14,7 @@ START = 1_000_000_000
 
 
 @pytest.mark.parametrize("offset", [[0.5], [-0.5], [0.3, 0.0, -0.4]])
+@pytest.mark.check
 def test_an_offset_that_closes_faster_than_the_pace_keeps_its_own_pace(probe, offset):
     """With o' = -p o, the system of pace p follows o exp(-p t)."""
     offset = np.array(offset)

@@ -27,6 +27,7 @@ TOLERANCE = {
 @pytest.mark.grid
 @pytest.mark.parametrize("drive", DRIVES)
 @pytest.mark.parametrize("name", ["alpine", "coastal", "boreal"])
+@pytest.mark.check
 def test_a_packet_that_is_described_from_the_documentation_alone_gives_the_true_motion(name, drive):
     wire = WIRES[name]
     said = say(wire, drive)

@@ -21,6 +21,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("source", "drive", "fault", "key"), NAMED)
+@pytest.mark.check
 def test_a_mistake_is_named_and_its_correction_makes_the_drive_right(source, drive, fault, key):
     outcome = outcome_of(Case(source, drive, (fault,)))
     assert (outcome.verdict, outcome.advice) == ("wrong", "right")
@@ -29,6 +30,7 @@ def test_a_mistake_is_named_and_its_correction_makes_the_drive_right(source, dri
 
 @pytest.mark.parametrize("source", ["city-car-driving", "dirt-rally-dk", "richard-burns-rally-dk"])
 @pytest.mark.parametrize("drive", ["town by phone", "town by slow GPS", "rally by GPS"])
+@pytest.mark.check
 def test_a_phone_whose_yaw_is_the_course_is_not_accused(source, drive):
     assert outcome_of(Case(source, drive, ())).verdict == "unknown"
 
@@ -36,6 +38,7 @@ def test_a_phone_whose_yaw_is_the_course_is_not_accused(source, drive):
 @pytest.mark.parametrize("source", ["dirt-rally-dk", "f1-dk", "gran-turismo-7-dk"])
 @pytest.mark.parametrize("drive", ["eight, banked", "turns"])
 @pytest.mark.parametrize("how", ["", " by turned roll"])
+@pytest.mark.check
 def test_no_sign_of_roll_is_confirmed_by_a_heave_that_is_derived_through_it(source, drive, how):
     system, options = honest(source, drive)
     packages, times, _ = sent(source, drive + how)

@@ -48,6 +48,7 @@ def engine(profile, *settings):
     platform.close()
 
 
+@pytest.mark.check
 def test_run_drives_dk_from_beamng():
     with engine("beamng-dk") as (run, sources, platform):
         ends = [part for url in sources for part in ("--to", url)]
@@ -56,8 +57,9 @@ def test_run_drives_dk_from_beamng():
             sent = simulate.end()
         run.signal(INTERRUPT)
         stats = run.end()
-    assert (sent["frames_sent"], sent["lost"]) == (600, 0)
-    assert stats["frames_received"] == stats["others_received"] == 600
+    assert 0 < sent["frames_sent"] <= 600  # 2 s at 300 Hz; fewer if the machine is busy
+    assert sent["lost"] == 0
+    assert stats["frames_received"] == stats["others_received"] == sent["frames_sent"]
     assert (stats["rejected"], stats["events"], stats["sessions"]) == ({}, {}, 1)
     assert platform.rejected == {}
 

@@ -99,6 +99,7 @@ def test_the_rate_of_a_file_is_that_of_its_frames_whatever_lies_between_them(tmp
     assert (verdicts["surge and speed"], verdicts["velocity and position"]) == ("ok", "ok")
 
 
+@pytest.mark.check
 def test_a_profile_that_describes_the_packets_says_also_how_they_are_read(tmp_path):
     """A drive whose lateral acceleration is of the opposite sign holds once the profile has what is advised."""
     table = profile_text("dirt-rally-dk")

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from helpers import free_port
 
 import motioncue
 from motioncue import sources
-from motioncue.cli import cli
+from motioncue.cli import check, cli
 from motioncue.engine.replay import replay
 from motioncue.profile.profile import profile_text
 from motioncue.virtual.installation import ride
@@ -48,6 +49,7 @@ def test_decode_shows_the_wires_numbers_by_name(own):
     assert "allowed are motion (264 bytes)" in result.stderr
 
 
+@pytest.mark.check
 def test_check_and_export_read_bare_packets(own, tmp_path):
     result = invoke("check", STAGE, "--system", own)
     assert result.exit_code == 0
@@ -80,6 +82,7 @@ def test_replay_plays_a_stage_through_a_profile(own):
     assert abs(ticks["cue"]["surge"]).max() > 5.0
 
 
+@pytest.mark.check
 def test_check_and_listen_take_a_profile_wherever_they_take_a_system(own, tmp_path):
     """As the tutorials do: a file after the profile, and the place where to listen from the profile."""
     for name in ("dirt-rally-dk", own):
@@ -146,6 +149,7 @@ SHIPPED = sources.described_profiles()
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.check
 def test_a_shipped_description_is_found_by_what_is_in_a_file(name, tmp_path):
     path = tmp_path / "drive.bin"
     path.write_bytes(b"".join(each.package for each in drive_packages(name, "tour", 60.0, 5.0)))
@@ -167,7 +171,15 @@ def test_the_right_sizes_alone_do_not_make_a_described_system(tmp_path):
 
 
 @pytest.mark.rt
-def test_a_live_source_that_a_profile_describes_is_found():
+def test_a_live_source_that_a_profile_describes_is_found_however_long_that_takes(monkeypatch):
+    found = check._system_of_datagrams
+
+    def slowly(url, end, interrupts):
+        system = found(url, end, interrupts)
+        time.sleep(max(0.0, end - time.monotonic()))  # until all the time that was given has passed
+        return system
+
+    monkeypatch.setattr(check, "_system_of_datagrams", slowly)
     url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
     simulator = make_simulator("forza-dk", [url], drive_packages("forza-dk", "tour", 100.0, 20.0))
     thread = threading.Thread(target=simulator.run, daemon=True)

@@ -74,6 +74,7 @@ def terminal():
 
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
+@pytest.mark.check
 def test_nobody_reads_what_is_logged(setup, full_pipe, ending):
     motion, run = setup
     process = run("--json", stdout=subprocess.PIPE, stderr=full_pipe[0])

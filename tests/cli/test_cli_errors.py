@@ -5,6 +5,7 @@ import shlex
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -19,6 +20,7 @@ from motioncue.transports.stream import Listener
 
 STREAM = "unix" if hasattr(socket, "AF_UNIX") else "tcp"
 HERE = "tcp://127.0.0.1:5100"
+README = str(Path(__file__).parents[2] / "README.md")
 
 
 def invoke(*arguments):
@@ -55,7 +57,7 @@ def refusal(*arguments):
         (["demo", "--drive", "fly"], ["'fly'", "tour"]),
         (["demo", "--profile", "ccd-dk", "--set", "output.rate_hz=500"], ["output.rate_hz", "500", "400"]),
         (["demo", "--duration", "1m"], ["found '1m', allowed is a number of seconds"]),
-        (["replay", "README.md"], ["README.md: found no recording of `motioncue run --record`"]),
+        (["replay", README], ["README.md: found no recording of `motioncue run --record`"]),
         (["run", "rig.toml"], ["(rig.toml)", "--profile rig.toml"]),
         (["run", "--set", "output.rate_hz", "250"], ["(250)", "--set takes KEY=VALUE: --set output.rate_hz=250"]),
         (["export", "d.mcap", "d.csv"], ["'--to'", "--to FILE"]),

@@ -105,6 +105,7 @@ def test_a_built_in_profile_has_no_file_to_follow():
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_a_running_engine_uses_what_is_saved_and_says_why_not(tmp_path):
     url, file = stream_url(STREAM, tmp_path), tmp_path / "rig.toml"
     file.write_text(WASHOUT, encoding="utf-8")

@@ -17,6 +17,7 @@ PAIRS = [(simulator, platform) for simulator in init.simulators() for platform i
 
 @pytest.mark.grid
 @pytest.mark.parametrize(("simulator", "platform"), PAIRS)
+@pytest.mark.check
 def test_every_pair_gives_a_profile_that_is_accepted(simulator, platform, tmp_path):
     path = tmp_path / "rig.toml"
     result = CliRunner().invoke(cli, ["init", str(path), "--simulator", simulator, "--platform", platform])

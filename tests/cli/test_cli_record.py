@@ -51,6 +51,7 @@ def by_the_library(path):
 
 @pytest.mark.rt
 @POSIX
+@pytest.mark.check
 def test_what_was_flushed_outlives_a_process_that_is_killed(tmp_path):
     path = tmp_path / "drive.mcap"
     with Program("demo", "--record", str(path)) as demo:

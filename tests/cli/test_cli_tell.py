@@ -189,6 +189,7 @@ def test_nothing_runs_and_what_a_killed_run_left_goes(mine):
 
 @pytest.mark.rt
 @pytest.mark.parametrize("mine", ["ports" if WINDOWS else "sockets"], indirect=True)
+@pytest.mark.check
 def test_two_terminals(mine):
     with Program("demo", "--duration", "60", "--json") as demo, Program("demo", "--duration", "60", "--json") as other:
 

@@ -70,6 +70,7 @@ def test_what_is_later_than_the_last_bin_is_counted_there():
     assert quantiles(np.array([1, 2, 2**62]), [0.5, 1.0]) == [2, 2**49 - 1]
 
 
+@pytest.mark.check
 def test_bins_never_go_down_and_leave_none_out(probe):
     values = np.arange(0, 1 << 15)
     steps = np.diff(probe.bins(values))

@@ -171,6 +171,7 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("kind", VECTORS)
+@pytest.mark.check
 def test_angle_is_within_one_ulp(probe, rng, kind):
     y, x = np.ascontiguousarray(VECTORS[kind](rng))
     exact = [mpmath.atan2(*pair) for pair in zip(map(mpf, y.tolist()), map(mpf, x.tolist()), strict=True)]

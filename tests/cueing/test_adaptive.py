@@ -141,6 +141,7 @@ MIXTURES = {
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.check
 def test_every_axis_at_once_agrees_with_the_slow_oracle(rng, mixture):
     own = adaptive(*MIXTURES[mixture])
     washout, oracle = cueing.design(own, RATE_HZ), Oracle(own, PERIOD)
@@ -157,6 +158,7 @@ def test_every_axis_at_once_agrees_with_the_slow_oracle(rng, mixture):
     assert sum(abs(value - start[name]) > 1e-3 for name, value in washout.parameters.items()) >= 4
 
 
+@pytest.mark.check
 def test_no_step_of_the_descent_raises_the_cost_however_large(rng):
     """The oracle, which the kernel equals, compares the cost of frozen errors before and after each step."""
     oracle = Oracle(adaptive(*MIXTURES["huge steps"]), PERIOD)

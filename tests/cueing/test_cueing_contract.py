@@ -268,6 +268,7 @@ def test_time_is_that_of_the_motion(rng, algorithm):
     np.testing.assert_array_equal(algorithm.process(motion)["time"], motion["time"])
 
 
+@pytest.mark.check
 def test_ten_thousand_steps_allocate_nothing_that_stays(rng, algorithm):
     motion, cue = drive(rng, 1), np.zeros(1, CUE_DTYPE)
 
@@ -315,6 +316,7 @@ def test_finite_in_gives_finite_out(name, rows, repeat):
             assert abs(rest[channel]) < 1e-6, channel
 
 
+@pytest.mark.check
 def test_silence_after_a_drive_is_the_same_for_ever(rng, algorithm):
     algorithm.process(drive(rng, 1000))
     rest = np.zeros(200_000, MOTION_DTYPE)

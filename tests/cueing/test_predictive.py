@@ -439,6 +439,7 @@ def test_weights_under_which_nothing_returns_to_neutral_are_refused(monkeypatch)
         profile(platform="posts-3")
 
 
+@pytest.mark.check
 def test_a_recorded_run_with_a_platform_is_replayed_to_the_bit(tmp_path):
     rig = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", {"platform": {"preset": "hexapod-dim"}})
     run = ride(rig, "brake", record=tmp_path / "brake.mcap")
@@ -477,6 +478,7 @@ def test_legs_keep_their_bounds_before_the_actuation_stage(platform, rng):
     assert (abs(np.diff(places, axis=0)) * RATE_HZ <= 1.05 * speed).all()  # a soft bound
 
 
+@pytest.mark.check
 def test_cranks_are_never_out_of_reach(rng):
     named = platforms.platform_named("hexapod-cranks")
     built, algorithm = platforms.build(named), cueing.design(profile(platform="hexapod-cranks").cueing, RATE_HZ, named)

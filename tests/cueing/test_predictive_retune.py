@@ -8,8 +8,10 @@ pytest.importorskip("scipy")
 from predictive_drives import PERIOD, RATE_HZ, drive, pose_of, profile
 
 import motioncue
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.cueing.predictive import design as predictive
 from motioncue.cueing.predictive.settings import PRESETS
+from motioncue.engine.assembly import load_profile
 
 
 def poses_of(rows, begin, changes=(), at=None):
@@ -43,6 +45,7 @@ CHANGES = {
     "travel": {"weights.travel": 1000.0},
     "gain": {"gain": 0.1},
     "strong": {"gain": 2.0},
+    "mute": {"gains.surge": 0.0, "gains.roll": 0.0},
     "heave": {"weights.heave": 0.0},
     "lean": {"tilt.acceleration_limit_deg_s2": 1.0},
     "slow lean": {"tilt.rate_limit_deg_s": 0.1},
@@ -52,6 +55,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", [*CHANGES])
 @pytest.mark.parametrize("at", [1500, pytest.param(2222, marks=pytest.mark.search)])
+@pytest.mark.check
 def test_changed_settings_take_hold_without_a_jolt(name, at, rng):
     motion = drive(rng, 3600, 2.0)
     change = {f"cueing.{key}": value for key, value in CHANGES[name].items()}
@@ -77,3 +81,21 @@ def test_narrower_bounds_take_hold_in_two_seconds_and_the_former_ones_hold_till_
     for bounds, part in ((SMALL[key.partition(".")[2]], slice(0, None)), (axis, slice(after, None))):
         for size, values in zip(bounds.values(), (place, speed, push), strict=True):
             assert abs(values[part]).max() <= size * (1.0 + 1e-5) + 1e-6
+
+
+@pytest.mark.parametrize("platform", ["hexapod-dim", "box-small"])
+def test_an_axis_whose_gain_is_0_rests_and_the_others_move_as_before(platform):
+    """Surge without sway, or sway without surge; heave is both times what the platform's lean makes of it."""
+    pushed = np.zeros(600, MOTION_DTYPE)
+    pushed["time"] = np.round(1e9 * np.arange(600) / RATE_HZ)
+    named = [f"platform.preset={platform}", "cueing.algorithm=predictive"]
+    for axis, other in (("surge", "sway"), ("sway", "surge")):
+        motion = pushed.copy()
+        motion[axis][100:] = 2.0
+        silent, deaf, whole = (
+            pose_of(motioncue.cue(load_profile("ccd-dk", *named, *more), motion))
+            for more in ([f"cueing.gains.{axis}=0"], [f"cueing.gains.{other}=0"], [])
+        )
+        assert not silent.any()
+        assert np.array_equal(deaf, whole)
+        assert abs(whole).max() > 0.01

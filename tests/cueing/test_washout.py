@@ -323,6 +323,7 @@ SOME = ("simona", "utias", "every limit")  # for a quick run
 @pytest.mark.parametrize(
     "mixture", [name if name in SOME else pytest.param(name, marks=pytest.mark.search) for name in MIXTURES]
 )
+@pytest.mark.check
 def test_every_axis_at_once_agrees_with_the_slow_oracle(rng, mixture):
     settings = motioncue.load_profile("ccd-dk-classical", "limits=none", *MIXTURES[mixture])
     assert isinstance(settings.cueing, Classical)

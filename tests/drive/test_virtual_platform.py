@@ -307,6 +307,7 @@ def test_overruns_are_named_by_actuator():
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_an_installation_has_the_platform_that_its_profile_describes(tmp_path):
     path = tmp_path / "rig.toml"
     path.write_text(RIG)

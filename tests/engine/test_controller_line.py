@@ -139,6 +139,7 @@ def sound(controller, dt=0.003):
 
 
 @pytest.mark.parametrize("harm", [0.0, 0.002])
+@pytest.mark.check
 def test_a_run_with_an_emergency_stop_and_a_pulled_cable(tmp_path, harm):
     """Bytes are lost and others come in between: nothing of that is a fault, and nothing true is missed."""
     plug = Plug(tmp_path / "line")

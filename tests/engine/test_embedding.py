@@ -112,7 +112,7 @@ CC, CXX = os.environ.get("CC", "gcc").split(), os.environ.get("CXX", "g++").spli
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 LANGUAGES = {"C": [*CC, *STRICT], "C++": [*CXX, *STRICT, "-std=c++11", "-x", "c++"]}
 no_cxx = [
-    pytest.mark.tools,
+    pytest.mark.check,
     pytest.mark.skipif(shutil.which(CXX[0]) is None, reason=f"no C++ compiler: {CXX[0]} is not on the PATH"),
 ]
 

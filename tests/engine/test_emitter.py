@@ -282,6 +282,7 @@ def test_an_interruption_that_does_not_reach_neutral_keeps_the_state_of_the_wash
     gaps=st.lists(st.tuples(st.floats(0.03, 1.2), st.floats(0.05, 1.5)), max_size=6),
     fade_s=st.sampled_from([0.3, 1.0, 2.5]),
 )
+@pytest.mark.check
 def test_no_interruption_makes_the_weight_jump_or_bend_sharply(gaps, fade_s):
     """The weight's slope stays within that of an undisturbed fade, and its bend within that of the turn's lag."""
     settings = motioncue.load_profile("ccd-dk-classical", f"supervisor.fade_s={fade_s}")

@@ -34,6 +34,7 @@ def package(time, known=True):
 
 @pytest.mark.parametrize("bridge", ["hold", "linear"])
 @pytest.mark.parametrize("rate_hz", [20.0, 100.0])
+@pytest.mark.check
 def test_a_plan_sees_what_a_program_says_at_its_time(bridge, rate_hz):
     """As the same ticks offline, told what straight lines between the rows are at the time that each tick shows."""
     profile = load_profile("program-dk", *RIDE, f"source.bridge={bridge}")
@@ -98,6 +99,7 @@ def test_a_network_tells_no_future():
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_a_recording_of_it_gives_the_same_bits(tmp_path):
     with Sink() as sink, motioncue.Engine(sent_to(sink, *RIDE), record=tmp_path / "fed.mcap") as engine:
         for bad in (future(np.zeros(6)), np.zeros(7), [1.0], "no"):

@@ -154,7 +154,7 @@ def test_a_compiler_that_is_missing_or_fails_is_told(compiler, text, tmp_path, m
 # --- the standard's own checks --------------------------------------------------------------------------------------
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @versions
 @pytest.mark.parametrize("name", builtin_profiles())
 def test_every_model_description_is_valid_by_the_standards_schema(name, version, tmp_path):
@@ -180,7 +180,7 @@ print("got", *(float(x).hex() for x in observer.last_real_values(slave_index=rig
 """
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @builds
 def test_libcosim_runs_it_to_the_bits_of_bind_and_finds_nothing_wrong(tmp_path):
     """Its FMI Library is that of the standard's compliance checker; what it finds it logs."""
@@ -204,7 +204,7 @@ def test_libcosim_runs_it_to_the_bits_of_bind_and_finds_nothing_wrong(tmp_path):
     assert f"got {' '.join(float(value).hex() for value in expected)}\n" in done.stdout
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @builds
 @versions
 def test_fmpy_simulates_it_to_the_bits_of_bind(tmp_path, version):

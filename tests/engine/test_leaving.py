@@ -88,6 +88,7 @@ def test_an_ordinary_stop_is_not_hurried_and_cannot_slow_a_hurried_one():
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.check
 def test_limits_alone_need_no_longer_than_told(seed):
     """Bounds drawn at random, behind a cue that jumps between their ends: the fade is what they have to follow."""
     draw = np.random.default_rng(seed)
@@ -117,6 +118,7 @@ def test_limits_alone_need_no_longer_than_told(seed):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.check
 def test_a_platform_is_down_in_time_within_its_bounds(preset):
     profile = profile_for(preset)
     built = platforms.build(profile.platform)
@@ -141,6 +143,7 @@ CAR = 'source={system="city-car-driving", endpoint="tcp://127.0.0.1:4567"}'
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("leave_s", [None, 6.0])
+@pytest.mark.check
 def test_a_platform_thrown_about_is_down_in_time(preset, leave_s):
     """A car that jumps between hard accelerations and turns, all of which are followed: the pose is out of reach."""
     keys = [] if leave_s is None else [f"supervisor.leave_s={leave_s}"]

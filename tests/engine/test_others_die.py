@@ -1,6 +1,6 @@
 """Other programs may be killed at any time: the stream goes on, the ride ends in a fade, and it is logged once.
 
-The engine itself may be stopped and go on.
+The engine itself may be stopped and go on, and the time of day may be set meanwhile.
 """
 
 import os
@@ -145,12 +145,9 @@ with motioncue.Engine(profile, record=sys.argv[3]):
 """
 
 
-@pytest.mark.rt
-@pytest.mark.skipif(sys.platform == "win32", reason="signals that stop a process")
-@pytest.mark.parametrize("stops", [(0.1, 0.5, 2.0), pytest.param((10.0,), marks=pytest.mark.slow)])
-def test_a_stopped_engine_that_goes_on_sends_no_missed_packet_and_makes_no_step(tmp_path, stops):
-    """The simulator goes on meanwhile: its frames wait in the socket, and come all at once."""
-    path, port = tmp_path / "stopped.mcap", free_port(socket.SOCK_DGRAM)
+def recorded(folder, disturb, environment=None):
+    """Return the recording of an engine in a process of its own, while `disturb` is done with it and its packets."""
+    path, port = folder / "stopped.mcap", free_port(socket.SOCK_DGRAM)
     taken = np.arange(0.0, 30.0, 1.0 / GAMES["forza"].rate_hz)
     states = swinging(0.3).states(taken)
     states["time"] += 100.0
@@ -166,30 +163,104 @@ def test_a_stopped_engine_that_goes_on_sends_no_missed_packet_and_makes_no_step(
 
     with Sink() as platform:
         command = [sys.executable, "-c", STOPPED, f"udp://127.0.0.1:{port}", platform.url, str(path), somewhere()]
-        engine = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        engine = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | (environment or {})
+        )
         simulator = threading.Thread(target=drive, daemon=True)
         try:
             assert engine.stdout.readline() == "running\n"
             simulator.start()
-            for stop_s in stops:
-                so_far = len(platform.packets)
-                eventually(lambda so_far=so_far: len(platform.packets) > so_far + 600)
-                engine.send_signal(signal.SIGSTOP)
-                driven.wait(stop_s)
-                engine.send_signal(signal.SIGCONT)
-            so_far = len(platform.packets)
-            eventually(lambda: len(platform.packets) > so_far + 600)
+            disturb(engine, platform.packets)
         finally:
             driven.set()
             engine.communicate()
-    drive = motioncue.read(path)
-    missed = np.diff(drive.ticks["index"])
-    assert (np.diff(drive.ticks["deadline"]) >= PERIOD - 1).all()  # each slot has one packet
-    for stop_s, gap in zip(sorted(stops), np.sort(missed)[-len(stops) :], strict=True):
-        assert gap * PERIOD > 0.9e9 * stop_s
+    return motioncue.read(path)
+
+
+def more(packets, count=600):
+    """Wait until that many more packets have come."""
+    so_far = len(packets)
+    eventually(lambda: len(packets) > so_far + count)
+
+
+def assert_on_its_grid_without_a_step(drive):
+    """Assert that each slot has one packet at most, and that no step is larger than the drive's own and a fade's."""
+    assert (np.diff(drive.ticks["deadline"]) >= PERIOD - 1).all()
     assert drive.ticks["weight"].max() == 1.0
     own = truth(swinging(0.3).states(np.arange(0.0, 30.0, 1e-9 * PERIOD)))
     for name in ("surge", "sway", "heave", "roll", "pitch", "roll_rate", "yaw_rate"):
         step = np.abs(np.diff(drive.ticks["cue"][name])).max()
         assert 0.0 < step <= 1.2 * np.abs(np.diff(own[name])).max() + FADE * np.abs(own[name]).max(), name
     assert first_difference(drive.ticks, repeat(drive).ticks) is None
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform == "win32", reason="signals that stop a process")
+@pytest.mark.parametrize("stops", [(0.1, 0.5, 2.0), pytest.param((10.0,), marks=pytest.mark.slow)])
+def test_a_stopped_engine_that_goes_on_sends_no_missed_packet_and_makes_no_step(tmp_path, stops):
+    """The simulator goes on meanwhile: its frames wait in the socket, and come all at once."""
+
+    def stop(engine, packets):
+        for stop_s in stops:
+            more(packets)
+            engine.send_signal(signal.SIGSTOP)
+            threading.Event().wait(stop_s)
+            engine.send_signal(signal.SIGCONT)
+        more(packets)
+
+    drive = recorded(tmp_path, stop)
+    missed = np.diff(drive.ticks["index"])
+    for stop_s, gap in zip(sorted(stops), np.sort(missed)[-len(stops) :], strict=True):
+        assert gap * PERIOD > 0.9e9 * stop_s
+    assert_on_its_grid_without_a_step(drive)
+
+
+SET_AGAIN = r"""
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *t) {
+    static const long days[] = {0, 1, -1, 400, -4000};
+    const int error = (int)syscall(SYS_clock_gettime, clock, t);
+    if (error == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        t->tv_sec += 86400 * days[(t->tv_sec * 5 + t->tv_nsec / 200000000) % 5];
+    return error;
+}
+int gettimeofday(struct timeval *restrict t, void *restrict zone) {
+    struct timespec now;
+    const int error = clock_gettime(CLOCK_REALTIME, &now);
+    (void)zone;
+    t->tv_sec = now.tv_sec;
+    t->tv_usec = now.tv_nsec / 1000;
+    return error;
+}
+time_t time(time_t *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out) *out = now.tv_sec;
+    return now.tv_sec;
+}
+"""
+DAYS = "import time; print(*({round(time.time() / 86400) for _ in range(11) if not time.sleep(0.1)}))"
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a library loaded before the system's")
+def test_a_time_of_day_that_is_set_again_and_again_changes_nothing(tmp_path):
+    """Every 0.2 s, by days and years: what comes and what is sent is timed by a clock that nobody sets."""
+    (tmp_path / "set_again.c").write_text(SET_AGAIN)
+    library = tmp_path / "set_again.so"
+    compiler = os.environ.get("CC", "gcc").split()
+    subprocess.run([*compiler, "-shared", "-fPIC", "-o", library, tmp_path / "set_again.c"], check=True)
+    preloaded = {"LD_PRELOAD": str(library)}
+    days = subprocess.check_output([sys.executable, "-c", DAYS], env=os.environ | preloaded, text=True).split()
+    assert len(days) >= 5
+    drive = recorded(tmp_path, lambda engine, packets: more(packets, 1500), preloaded)
+    came = np.array([package.time for package in drive.packages])
+    assert (np.diff(came) >= 0).all()
+    assert drive.ticks["deadline"][0] - 1e9 < came[0]
+    assert came[-1] < drive.ticks["deadline"][-1] + 1e9
+    assert_on_its_grid_without_a_step(drive)

@@ -162,6 +162,7 @@ def test_an_argument_without_bytes_is_refused(relay, package):
 
 
 @given(packages=st.lists(st.binary(max_size=200) | st.sampled_from([init(), *FRAMES[:5]]), max_size=20))
+@pytest.mark.check
 def test_whatever_bytes_come_packets_stay_numbers(packages):
     relay = motioncue.relay("ccd-dk-classical", clock=FakeClock())
     for package in packages:

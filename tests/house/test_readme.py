@@ -79,7 +79,7 @@ def recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.tools
+@pytest.mark.check
 def test_a_recording_is_a_data_frame_in_one_line(recorded):
     pandas = pytest.importorskip("pandas")
     line = re.findall(r"`(pandas\.DataFrame\(.+?\))`", RECORDINGS)[-1]
@@ -154,10 +154,12 @@ def desk(tmp_path):
         yield start
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["own-platform", "own-simulator", "record", "tune"])
 def test_every_command_of_a_tutorial_runs_on_its_own_files(name, desk):
+    if name == "tune":
+        pytest.importorskip("clarabel", reason="scoring takes a solver, which Windows Python under Wine has not")
     text = (ROOT / f"docs/tutorials/{name}.md").read_text(encoding="utf-8")
     lines = [line for _, language, block in BLOCK.findall(text) if language == "sh" for line in block.splitlines()]
     beside = []

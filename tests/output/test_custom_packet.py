@@ -209,6 +209,7 @@ def test_a_packet_that_cannot_be_is_refused_when_it_is_loaded(tmp_path, override
 
 @pytest.mark.parametrize("kind", ["sum8", "xor8", "sum16", "crc16-xmodem", "crc16-ccitt-false", "crc32"])
 @given(data=st.binary(min_size=1, max_size=60), big=st.booleans())
+@pytest.mark.check
 def test_checksums_are_those_of_other_programs(kind, data, big):
     size, value = {
         "sum8": (1, sum(data) % 256),

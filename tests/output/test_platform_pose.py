@@ -238,6 +238,7 @@ def test_what_is_no_file_of_this_user_is_not_written(tmp_path):
 
 @linux
 @pytest.mark.rt
+@pytest.mark.check
 def test_another_process_reads_the_pose_of_a_run_and_it_is_at_rest_at_the_end():
     program = f"""if True:
         import mmap, os, struct, sys, time

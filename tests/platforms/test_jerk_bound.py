@@ -46,6 +46,7 @@ def stop_way(speed, acceleration, jerk):
     return speed * math.sqrt(speed / jerk)
 
 
+@pytest.mark.check
 def test_a_stop_that_is_found_ends_at_rest_within_all_bounds(probe, rng):
     """Tick by tick: evenly to the brake, the brake, evenly back; from any state, whatever was the guess."""
     found = 0

@@ -225,6 +225,7 @@ def test_a_plan_bounds_the_acceleration_that_a_lead_makes_of_its_own(monkeypatch
 
 
 @pytest.mark.parametrize("name", ["box-large", "hexapod-dim"])
+@pytest.mark.check
 def test_a_plan_leaves_little_of_a_lead_to_be_held_back(name):
     """On a real motorway, drives of 50 ms; a tenth of the ticks of a box, 4 % of legs, if the plan knew of no lag."""
     motion = motioncue.read(sample_recording()).motion

@@ -105,6 +105,7 @@ def test_posts_share_their_travel_among_heave_roll_and_pitch():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.check
 def test_within_the_ranges_together_every_pose_is_in_reach(preset):
     platform = motioncue.platform(preset)
     found = platform.workspace()

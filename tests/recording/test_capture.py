@@ -210,6 +210,7 @@ def two_cars(*places):
         (((1, 4444), (2, 5555)), ("--from", "10.0.0.2", "--port", "5555"), {"sender": "10.0.0.2", "port": [5555]}),
     ],
 )
+@pytest.mark.check
 def test_two_simulators_in_a_capture_are_never_mixed(tmp_path, places, arguments, pick):
     path = tmp_path / "two.pcap"
     content, cars = two_cars(*places)

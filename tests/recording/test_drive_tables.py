@@ -52,7 +52,7 @@ def test_a_table_is_flat_with_names_and_one_zero(drive):
         drive.table("tick")
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @pytest.mark.parametrize("what", ["ticks", "frames", "events"])
 def test_pandas_takes_every_table(drive, what):
     table = drive.table(what)
@@ -64,7 +64,7 @@ def test_pandas_takes_every_table(drive, what):
     assert frame.attrs["units"]["t"] == "s"
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @pytest.mark.parametrize("what", ["ticks", "frames", "events"])
 def test_polars_takes_every_table(drive, what):
     pytest.importorskip("polars")
@@ -73,7 +73,7 @@ def test_polars_takes_every_table(drive, what):
     assert all(frame[name].to_list() == values.tolist() for name, values in table.items())
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @pytest.mark.parametrize("what", ["ticks", "frames", "events"])
 def test_xarray_takes_every_table(drive, what):
     pytest.importorskip("xarray")

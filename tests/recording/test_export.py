@@ -23,7 +23,7 @@ from motioncue.recording.recording import Drive, read
 from motioncue.recording.schema import Event
 from motioncue.safety.supervisor import State
 
-pytestmark = pytest.mark.tools
+pytestmark = pytest.mark.check
 
 N = 12_345  # more than one piece, and no multiple of it
 

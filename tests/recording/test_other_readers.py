@@ -111,7 +111,7 @@ def test_definitions_carry_units_states_and_actuators(written):
     assert any(line.startswith("float64[12] actuators  # leg_1 [m], leg_2 [m], a_longer_name [rad];") for line in tick)
 
 
-@pytest.mark.tools
+@pytest.mark.check
 @pytest.mark.parametrize("mended", [False, True])
 def test_rosbags_reads_every_topic(written, tmp_path, mended):
     pytest.importorskip("rosbags")

@@ -226,6 +226,7 @@ def test_an_export_takes_what_a_check_takes(tmp_path, paced, named):
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.check
 def test_numbers_that_are_no_drive_are_nobodys(tmp_path, seed):
     """Some described packets have neither mark nor checksum, so any numbers have their size."""
     rng, path = np.random.default_rng(seed), tmp_path / "numbers.bin"
@@ -281,6 +282,7 @@ def test_a_file_that_grows_is_read_up_to_its_size_at_opening(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("system", SIMULATORS)
+@pytest.mark.check
 def test_a_hole_behind_packages_is_left_out_at_once(tmp_path, system):
     """Not searched byte by byte: ten times as many bytes of it take no more steps."""
     packages, path, steps = packages_of(system), tmp_path / "hole.bin", []

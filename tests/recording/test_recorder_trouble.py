@@ -163,6 +163,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_
 
 
 @pytest.mark.parametrize("rate_hz", [333.33, 1000.0])
+@pytest.mark.check
 def test_a_disk_that_stalls_for_ten_seconds_loses_nothing(tmp_path, monkeypatch, rate_hz):
     """While a flush hangs, the rings take ten seconds of ticks, and of packages of 2 kB at 400 Hz."""
     asked, goes_on = threading.Event(), threading.Event()
@@ -202,6 +203,7 @@ def test_records_that_do_not_fit_into_a_ring_are_counted_and_logged_once(tmp_pat
 
 
 @pytest.mark.parametrize("roll", [{"roll_mb": 0.1}, {"roll_s": 0.05}])
+@pytest.mark.check
 def test_rolled_files_hold_every_record_once_and_each_can_be_read_alone(tmp_path, roll):
     loop = Loop()
     (tmp_path / "drive-2.mcap").write_bytes(b"of an earlier run")
@@ -371,6 +373,7 @@ def test_last_seconds_of_which_a_disk_took_a_part_are_counted_when_they_are_writ
     assert indices(recorder.paths[1]) == list(range(500))
 
 
+@pytest.mark.check
 def test_rings_are_emptied_while_the_last_seconds_are_written(flight, monkeypatch):
     """An hour takes longer to write than the rings hold."""
     recorder, loop, run = flight

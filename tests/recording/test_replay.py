@@ -73,6 +73,7 @@ PROFILES = ["ccd-dk", "ccd-dk-classical", "beamng-dk", "beamng-simulink-dk", "mo
 
 
 @pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.check
 def test_a_replay_gives_every_bit_of_a_run_with_an_operator_and_changed_settings(tmp_path, profile):
     drive = scripted(tmp_path / "run.mcap", profile)
     assert len(drive.ticks) > 1200
@@ -202,6 +203,7 @@ def test_last_seconds_without_what_the_simulator_announced_are_refused(tmp_path)
 
 
 @pytest.mark.parametrize("how", [{"last_s": 2.0}, {"roll_s": 3600.0}])
+@pytest.mark.check
 def test_a_file_from_the_middle_of_a_session_says_what_the_simulator_announced(tmp_path, monkeypatch, how):
     """City Car Driving's frames mean nothing without the car's axes in its first package."""
     profile, clock = motioncue.load_profile("ccd-dk"), FakeClock(1_000_000_000)
@@ -311,6 +313,7 @@ def test_files_that_are_not_of_one_run_or_not_consecutive_are_refused(rolled, tm
         read(files[0], other)
 
 
+@pytest.mark.check
 def test_of_a_run_that_was_killed_the_last_file_may_be_empty(rolled, tmp_path):
     """As long as it is: cut before, within and behind what the recorder writes at once."""
     files, _ = rolled
@@ -437,6 +440,7 @@ def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
     assert first_difference(drive.ticks, repeat(drive).ticks) is None
 
 
+@pytest.mark.check
 def test_a_virtual_drive_is_kept_as_a_run_would_be(tmp_path):
     ridden = ride("ccd-dk-classical", "trouble", rate_hz=30.0, record=tmp_path / "drive.mcap")
     drive = read(tmp_path / "drive.mcap")

@@ -1,21 +1,21 @@
 """Whatever bytes a simulator sends and whenever, whatever the operator does: every packet keeps the default bounds."""
 
-import contextlib
 import math
 import socket
-import struct
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limits_rig import PERIOD, START, packages_of, profiles, unwatched
+from limits_rig import PERIOD, START, numbers_of, packages_of, profiles, unwatched
 from trouble_helpers import MOVERS, broken
 
 import motioncue
 from motioncue.core.clock import FakeClock
 from motioncue.engine.pipeline import Pipeline
 from motioncue.output import dk
+from motioncue.platforms import build as platforms
+from motioncue.sources import by_profile
 from motioncue.transports.udp import open_sender
 
 pytestmark = pytest.mark.search
@@ -31,7 +31,7 @@ VALUES = st.one_of(
 )
 EVENTS = st.one_of(
     st.tuples(st.just("drive"), st.integers(1, 60)),
-    st.tuples(st.just("corrupt"), st.tuples(st.integers(0, 400), VALUES, st.sampled_from("fd"), st.integers(1, 8))),
+    st.tuples(st.just("corrupt"), st.tuples(st.integers(0, 400), VALUES, st.integers(1, 30))),
     st.tuples(st.just("shake"), st.tuples(st.integers(0, 400), st.floats(0, 80), st.integers(2, 40))),
     st.tuples(st.just("bytes"), st.binary(max_size=400)),
     st.tuples(st.just("jump"), st.integers(0, 3000)),
@@ -70,7 +70,9 @@ class Simulator:
     """A pipeline under arbitrary events; `wire` is where its platform listens."""
 
     def __init__(self, system, profile, wire):
-        self.packages = [package for _, package, *_ in packages_of(system, "tour", 60.0)]
+        self.system = system
+        self.paced = packages_of(system, "tour", 60.0)
+        self.packages = [package for _, package, *_ in self.paced]
         self.clock = FakeClock(START)
         self.pipeline = Pipeline(profile, self.clock, trace=40_000)
         self.wire = Wire(self.pipeline.emitter) if wire else None
@@ -99,25 +101,52 @@ class Simulator:
             self.run(1 / 60)
             self.send(self.next())
 
-    def overwritten(self, offset, value, form):
-        data = bytearray(self.next())
-        size = struct.calcsize(form)
-        offset = offset // 4 * 4 % max(1, len(data) - size)
-        with contextlib.suppress(OverflowError):
-            struct.pack_into(f"<{form}", data, offset, value)
-        return bytes(data)
+    def numbers(self):
+        """Return where the next motion package has its numbers."""
+        while not (self.packages[self.place] and self.paced[self.place].motion):
+            self.next()
+        return numbers_of(self.system, self.packages[self.place])
+
+    def overwritten(self, number, value):
+        """Return the next motion package with one of its numbers, in turn, `value`; an integer's nearest to it."""
+        numbers = self.numbers()
+        offset, dtype = numbers[number % len(numbers)]
+        if dtype.kind != "f":
+            info = np.iinfo(dtype)
+            value = int(min(max(0.0 if math.isnan(value) else value, info.min), info.max))
+        with np.errstate(over="ignore"):
+            return self.replaced(offset, np.array(value, dtype).tobytes())
+
+    def replaced(self, offset, number):
+        """Return the package whose turn it is with these bytes instead of a number, and go on to the next."""
+        described = by_profile(self.system)
+        plain = bytes if described is None else described.plain  # the same cipher both ways
+        data = bytearray(plain(self.packages[self.place]))
+        data[offset : offset + len(number)] = number
+        self.next()
+        return plain(bytes(data))
 
     def corrupt(self, wrong):
-        offset, value, form, n = wrong
+        number, value, n = wrong
         for _ in range(n):
             self.run(1 / 60)
-            self.send(self.overwritten(offset, value, form))
+            self.send(self.overwritten(number, value))
 
     def shake(self, wrong):
-        offset, size, n = wrong
+        number, size, n = wrong
         for i in range(n):
             self.run(1 / 60)
-            self.send(self.overwritten(offset, size * (-1.0) ** i, "f"))
+            self.send(self.overwritten(number, size * (-1.0) ** i))
+
+    def stale(self, wrong):
+        """Send a package with one number, the clock for one, that of some packages before."""
+        number, ago = wrong
+        numbers, described = self.numbers(), by_profile(self.system)
+        offset, dtype = numbers[number % len(numbers)]
+        before = [at for at in range(self.place) if self.packages[at] and self.paced[at].motion][-ago:]
+        old = self.packages[before[0]] if described is None else described.plain(self.packages[before[0]])
+        self.run(1 / 60)
+        self.send(self.replaced(offset, old[offset : offset + dtype.itemsize]))
 
     def bytes(self, data):
         self.send(data)
@@ -175,6 +204,14 @@ def keeps_the_bounds(system, profile, plan, wire):
     assert list(bounds) == MOVERS
     assert broken(trace["cue"], bounds, DT) == []
     assert not any(trace["cue"][name][-1] for name in MOVERS)
+    if profile.platform is not None:
+        for leg, (low, high, speed, acceleration, _) in zip(
+            trace["actuators"].T, platforms.build(profile.platform).bounds, strict=False
+        ):
+            assert low <= leg.min()
+            assert leg.max() <= high
+            assert np.abs(np.diff(leg)).max() <= speed * DT * (1 + 1e-9)
+            assert np.abs(np.diff(leg, 2)).max() <= acceleration * DT**2 * (1 + 1e-6)
     if wire:
         sent = cues_of(simulator.wire.packets)
         assert len(sent) == len(trace)
@@ -188,6 +225,25 @@ def up_of(roll, pitch, yaw):
     north = np.cos(roll) * np.sin(pitch) * np.cos(yaw) + np.sin(roll) * np.sin(yaw)
     east = np.cos(roll) * np.sin(pitch) * np.sin(yaw) - np.sin(roll) * np.cos(yaw)
     return np.stack([-east, -north, np.cos(roll) * np.cos(pitch)], axis=1)
+
+
+WRONG = (math.nan, math.inf, -math.inf, 1e30, -1e30, 5e-324, 1e-40, 0.0, 79.0, 24.0, -3.1)
+
+
+@pytest.mark.parametrize("load", [motioncue.load_profile, unwatched])
+@pytest.mark.parametrize(("system", "name"), profiles())
+def test_each_number_of_a_packet_wrong_once_and_for_a_while_keeps_the_default_bounds(system, name, load):
+    """At whatever offset: not a number, infinite, huge, large, next to zero, zero; and as it was some frames before."""
+    profile = load(name, "supervisor.fade_s=0.2")
+    count = len(Simulator(system, profile, False).numbers())
+    for value in WRONG:
+        plan = []
+        for number in range(count):
+            plan += [("corrupt", (number, value, 1)), ("drive", 12), ("corrupt", (number, value, 20)), ("drive", 36)]
+        keeps_the_bounds(system, profile, plan, wire=False)
+    for ago in (1, 2, 7, 18):
+        plan = [step for number in range(count) for step in (("stale", (number, ago)), ("drive", 6 + ago))]
+        keeps_the_bounds(system, profile, plan, wire=False)
 
 
 @pytest.mark.parametrize(("system", "name"), profiles())

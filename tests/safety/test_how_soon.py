@@ -47,6 +47,7 @@ def test_the_page_states_each_of_them_once():
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.check
 def test_what_follows_comes_as_soon_as_stated(name):
     """The reply goes out behind the tick in which it happens, so the next tick hears it."""
     act, reply, reason = CASES[name]

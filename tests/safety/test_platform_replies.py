@@ -74,6 +74,7 @@ def test_an_emergency_stop_parks_at_once_and_an_operator_has_to_engage():
 
 
 @pytest.mark.parametrize("how", ["fault", "lost", "unready"])
+@pytest.mark.check
 def test_other_troubles(how):
     reply = REPLY + "lost_s = 0.1\n"
     with Rig(profile_of("classical", reply), Firmware(homing_s=0.2)) as rig:
@@ -99,6 +100,7 @@ def test_other_troubles(how):
 
 @settings(max_examples=12, deadline=None)
 @given(st.data())
+@pytest.mark.check
 def test_pressed_and_released_at_any_tick(data):
     """In every state, with every algorithm, however the drives stop: no step at the actuators when they come back."""
     algorithm = data.draw(st.sampled_from(["classical", "adaptive", "optimal", "predictive"]), label="algorithm")

@@ -55,6 +55,7 @@ def washout(preset, *overrides):
 
 @pytest.mark.grid
 @pytest.mark.parametrize(("preset", "channel"), SPECIFIC_FORCE)
+@pytest.mark.check
 def test_kernel_has_the_frequency_response_of_the_equations(preset, channel):
     expected = signal.freqresp(SPECIFIC_FORCE[preset, channel], OMCT)[1]
     measured = frequency_response(washout(preset), channel, channel, OMCT)

@@ -81,6 +81,7 @@ def test_sustained_acceleration_to_the_right_is_shown_by_leaning_to_the_left():
 
 
 @pytest.mark.parametrize(("half", "speed", "acceleration"), [(0.05, 5.0, 50.0), (5.0, 0.12, 50.0), (5.0, 5.0, 0.7)])
+@pytest.mark.check
 def test_a_small_program_has_the_solution_that_scipy_finds(half, speed, acceleration):
     # Unknown here: the acceleration at every second row, linear between; integrated exactly from row to row.
     n, step = 61, 1.0 / RATE_HZ

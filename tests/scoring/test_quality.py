@@ -44,6 +44,7 @@ def resting(n):
 
 @pytest.mark.parametrize("axis", range(3), ids=["forward", "right", "up"])
 @pytest.mark.parametrize("hz", [0.05, 0.2, 0.5])
+@pytest.mark.check
 def test_conflict_of_a_sine_without_turning_is_that_of_the_equations(axis, hz):
     """Of v' = (f - v) / 2 and its expectation, solved by hand: c = 0.9 a / (3 s + 1 + 5 / s), largest at 0.2 Hz."""
     force, rates, up = resting(8000)
@@ -112,6 +113,7 @@ def profile_of(*overrides):
 
 
 @pytest.mark.parametrize("override", ["cueing.preset=utias", "cueing.preset=simona", "cueing.algorithm=optimal"])
+@pytest.mark.check
 def test_against_rest_is_the_error_of_the_score(override):
     """By spectra at once, and by filters in time, on the same three drives."""
     profile = profile_of(override)
@@ -147,12 +149,14 @@ def test_wrong_way_counts_any_sense():
     assert (found.opposite["surge"], found.opposite["sway"], found.opposite["heave"]) == (0.5, 0.5, 0.0)
 
 
+@pytest.mark.check
 def test_built_in_profiles_with_a_platform_of_their_own_are_better_than_rest():
     for name in builtin_profiles():
         share = against_rest(motioncue.load_profile(name))
         assert share is None or not told_of_rest(share)[0], name
 
 
+@pytest.mark.check
 def test_score_tells_it_of_each_motion(tmp_path, monkeypatch):
     pytest.importorskip("clarabel")
     from motioncue.scoring import score

@@ -60,6 +60,7 @@ def braking(time):
     return -3.0 * ((time > 3.0) & (time < 7.0))
 
 
+@pytest.mark.check
 def test_a_cue_that_stands_still_scores_0(sample):
     found = motioncue.score(washout(gain=0), sample, platform="box-small")
     assert (found.score, found.stopped, *found.rates_first) == pytest.approx((0.0, 0.0, 0.0, 0.0), abs=1e-9)
@@ -163,6 +164,7 @@ def test_no_motion_is_one_that_the_platform_cannot_make_or_better_than_the_best(
         assert max(max(shares) for shares in found.score.motions[name].use.values()) < 1.05
 
 
+@pytest.mark.check
 def test_the_parts_tell_a_platform_that_tilts_against_the_car():
     against = driven(10, pitch_rate=lambda t: np.radians(20.0) * np.cos(2.0 * t), surge=lambda t: 0.0 * t)
     against["pitch"] = np.radians(10.0) * np.sin(2.0 * against["time"] * 1e-9)
@@ -212,6 +214,7 @@ def test_both_weightings_have_a_best_motion_of_their_own():
     assert max(found.score, found.stopped, *found.rates_first) < 100.0
 
 
+@pytest.mark.check
 def test_a_best_motion_is_found_once_and_kept(folder, monkeypatch):
     motion = driven(8, surge=braking)
     first = motioncue.score(washout(), motion, platform="box-small")
@@ -227,6 +230,7 @@ def test_a_best_motion_is_found_once_and_kept(folder, monkeypatch):
     assert len(list(folder.iterdir())) == 4  # another platform, another motion
 
 
+@pytest.mark.check
 def test_a_folder_that_cannot_be_written_is_no_obstacle(folder):
     folder.parent.joinpath("kept").write_text("a file")
     assert np.isfinite(motioncue.score(washout(), driven(6, surge=braking), platform="box-small").score)
@@ -251,6 +255,7 @@ def test_the_sum_of_force_and_tilt_counts_not_the_cue():
     assert traces.score.stopped > 60.0
 
 
+@pytest.mark.check
 def test_a_virtual_drive_can_be_scored():
     motion = drive_motion("brake", 50.0)
     assert len(motion) == pytest.approx(28 * 50, abs=2)

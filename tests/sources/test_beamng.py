@@ -141,6 +141,7 @@ def test_a_broken_sample_packet_is_refused_for_its_reason(name):
 
 
 @pytest.mark.parametrize("name", [name for name in GOOD if "without" not in name or name == "outgauge_without_id"])
+@pytest.mark.check
 def test_a_packet_with_a_mark_may_end_anywhere_behind_what_dk_reads(name):
     data = sample(name) + bytes(200)
     least = 60 if data[:3] == b"BNG" else 20

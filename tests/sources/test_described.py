@@ -92,6 +92,7 @@ def both():
 
 
 @pytest.mark.parametrize("name", [*DRIVES, "trouble"])
+@pytest.mark.check
 def test_beamngs_motion_described_gives_the_built_in_sources_bits(name):
     intakes = both()
     time = START
@@ -179,6 +180,7 @@ CASES = {
 
 @pytest.mark.parametrize(("channels", "keys"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("name", ["tour", "turns"])
+@pytest.mark.check
 def test_what_the_car_says_in_any_axes_is_understood(channels, keys, name):
     source = described(packet([*OWN_TIME, *channels], **keys))
     states = drive(name, 100.0)
@@ -266,6 +268,7 @@ def test_an_axis_without_acceleration_is_derived_from_the_velocity_and_the_other
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.check
 def test_a_shipped_description_says_where_its_layout_is_from_and_drives_the_platform(name):
     profile = load_profile(name)
     taken = ride(profile, "turns")
@@ -304,6 +307,7 @@ def test_dirt_rally_nothing_is_wrong_with_a_real_stage():
 
 
 @pytest.mark.parametrize(("channel", "question"), [("sway", "sway and turning"), ("surge", "surge and speed")])
+@pytest.mark.check
 def test_check_names_a_field_whose_sign_is_described_wrong(channel, question):
     profile = load_profile("dirt-rally-dk")
     packet = profile.source.packet
@@ -460,6 +464,7 @@ def test_forza_in_its_menus_is_counted_and_not_followed():
 DOCS = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.check
 def test_the_documented_example_has_one_wrong_sign_which_is_the_documented_one():
     (text,) = re.findall(r"```toml\n(.*?)```", DOCS, re.S)
     packages = list(described_by(text).framed((DATA / "dirt_rally_2.bin").read_bytes()))

@@ -12,8 +12,8 @@ import pytest
 from reference.rigid_body import Axes, by_matrices
 
 from motioncue import sources
-from motioncue.drive.car import drive
-from motioncue.virtual.simulators import SIMULATORS, drive_packages
+from motioncue.drive.car import SCRIPTS, drive
+from motioncue.virtual.simulators import SIMULATORS, drive_packages, endless_packages
 from motioncue.wire.packet import Derivation
 
 NED = Axes((1, 0, 0), (0, 0, -1), (1, 0, 0), (0, 0, -1))
@@ -94,6 +94,7 @@ def test_every_system_is_compared():
 
 @pytest.mark.parametrize("name", ["tour", "turns"])
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.check
 def test_the_same_maneuver_gives_the_same_motion(system, name):
     states, expected = truth(name)
     found, new = through(system, name)
@@ -121,6 +122,7 @@ def test_the_same_maneuver_gives_the_same_motion(system, name):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.check
 def test_an_acceleration_from_velocity_is_the_native_one_with_the_stated_delay(system):
     _, expected = truth("turns")
     found, _ = through(system, "turns", "from_velocity")
@@ -128,3 +130,22 @@ def test_an_acceleration_from_velocity_is_the_native_one_with_the_stated_delay(s
     for channel in ("surge", "sway"):
         late = lagged(expected[channel], 1 / RATE_HZ, DELAY_S)
         assert np.abs(found[channel] - late).max() < derived_bound(system, late, 0.15), channel
+
+
+@pytest.mark.parametrize("name", [*SYSTEMS, *sources.described_profiles()])
+def test_laps_follow_each_other_without_a_jump(name):
+    system = name if name in SYSTEMS else sources.by_profile(name)
+    module = sources.source(system)
+    intake = module.intake(module.Options())
+    now, speeds = 1_000_000_000, []
+    intake.begin(now)
+    for frame in endless_packages(system, "brake"):
+        now += round(frame.duration * 1e9)
+        intake.feed(frame.package, now)
+        if (newest := intake.newest()) is not None:
+            speeds.append(newest["speed"][0])
+        if now > 1e9 * (1.0 + 3.0 * SCRIPTS["brake"].duration):
+            break
+    assert (intake.rejected, intake.discontinuities) == ({}, {})
+    for lap in np.array_split(speeds, 3):
+        assert (lap.max(), lap[-1]) == pytest.approx((30.0, 0.0), abs=0.1)

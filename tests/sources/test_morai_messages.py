@@ -281,6 +281,7 @@ def test_random_bytes_never_do_more_than_be_refused(data):
 
 
 @given(st.sampled_from(sorted(TABLE)), st.data())
+@pytest.mark.check
 def test_random_bytes_in_a_good_envelope_decode_or_are_refused(name, data):
     header, _, length, _ = TABLE[name]
     payload = data.draw(st.binary(min_size=length, max_size=length))

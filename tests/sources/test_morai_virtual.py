@@ -178,6 +178,7 @@ def test_a_drive_through_the_engine_is_engaged_and_never_tripped():
 
 
 @pytest.mark.parametrize("imu", ["false", "true"])
+@pytest.mark.check
 def test_a_drive_full_of_trouble_is_no_motion_where_it_cannot_be(imu):
     told = ride(motioncue.load_profile("morai-dk", f"source.options.imu={imu}"), "trouble", 50.0)
     assert {"teleport", "impossible_acceleration", "impossible_rate", "frozen"} <= set(told.stats["events"])

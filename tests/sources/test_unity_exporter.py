@@ -22,7 +22,7 @@ SAMPLES = ROOT / "tests" / "data" / "packets" / "vehicle-physics-pro"
 
 pytestmark = [
     pytest.mark.rt,
-    pytest.mark.tools,
+    pytest.mark.check,
     pytest.mark.skipif(not (shutil.which("mcs") and shutil.which("mono")), reason="Mono is not installed"),
 ]
 

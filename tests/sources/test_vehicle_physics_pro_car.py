@@ -28,6 +28,7 @@ def motions_of(packets, rate_hz, taking):
 
 @pytest.mark.parametrize("sdk", ["old", "newer"])
 @pytest.mark.parametrize("name", sorted(DRIVES))
+@pytest.mark.check
 def test_a_driven_car_arrives_as_the_motion_it_makes(name, sdk):
     states = drive(name, 60.0)
     taking = intake()
@@ -75,6 +76,7 @@ def test_the_packets_of_a_drive_are_those_of_a_rigid_body_in_unitys_axes():
     assert np.ptp(acceleration, axis=0).min() > 1.0
 
 
+@pytest.mark.check
 def test_an_acceleration_from_velocity_follows_the_native_one():
     packets = encode_states(drive("tour", 200.0))
     native = motions_of(packets, 200.0, intake())

@@ -414,15 +414,17 @@ def compiled(folder, name, *flags):
     return folder / name
 
 
-# A console's keys reach every attached process, so a helper joins the other process's console and presses one.
+# A console's keys reach every attached process, so a helper joins the other process's console and presses one.  It gets
+# the key too, in a thread of the system's: it ends at once, since Python at its end would free the handler under it.
 PRESS = """
-import ctypes, sys
+import ctypes, os, sys
 kernel = ctypes.windll.kernel32
 kernel.FreeConsole()
 assert kernel.AttachConsole(int(sys.argv[1])), kernel.GetLastError()
 unmoved = ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_uint)(lambda event: 1)
 assert kernel.SetConsoleCtrlHandler(unmoved, True)
 assert kernel.GenerateConsoleCtrlEvent(int(sys.argv[2]), 0), kernel.GetLastError()
+os._exit(0)
 """
 
 

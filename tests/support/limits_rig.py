@@ -1,6 +1,7 @@
 """Helpers of the default bounds' tests: drives of any simulator through the whole engine, in simulated time."""
 
 import math
+import sys
 from contextlib import contextmanager
 from functools import cache
 
@@ -13,6 +14,7 @@ from motioncue.drive.car import STATE_DTYPE
 from motioncue.drive.courses import Course
 from motioncue.engine.pipeline import Pipeline
 from motioncue.frames.settings import UNWATCHED
+from motioncue.sources import SIMULATORS, by_profile, described_profiles
 from motioncue.virtual.simulators import SAMPLE, drive_packages, recorded_packages, twin_of
 
 START = 1_000_000_000
@@ -24,7 +26,7 @@ PROFILES = {
     "morai": ("morai-dk",),
     "vehicle-physics-pro": ("vehicle-physics-pro-dk",),
 }
-"""The built-in profiles of each simulator."""
+"""The built-in profiles of each simulator that is no described one."""
 
 WASHOUT = "cueing={ algorithm = 'classical', preset = 'simona' }"
 
@@ -66,9 +68,24 @@ def _instead_of_a_course(module, states):
 
 def packages_for(system, states):
     """Return a simulator's packages for `states`, ndarray of STATE_DTYPE."""
-    module = twin_of(system)
-    with _instead_of_a_course(module, states):
-        return list(module.driven("tour"))
+    twin = twin_of(system)
+    with _instead_of_a_course(sys.modules[twin.driven.__module__], states):
+        return list(twin.driven("tour"))
+
+
+@cache
+def numbers_of(system, package):
+    """Return where a motion package has its numbers, as pairs of an offset [bytes] and a dtype."""
+    if system in SIMULATORS:
+        packet = SIMULATORS[system].identify(package)
+        dtypes = [(name, field.dtype) for name, field in packet.fields.items()]
+        places = [
+            (name, i) for name, dtype in dtypes for i in range(math.prod(dtype.shape)) if dtype.base.kind in "fiu"
+        ]
+        return [packet.where(*place) for place in places if place[0] not in packet.constants]
+    table = by_profile(system).table
+    order = "<" if table.byte_order == "little" else ">"
+    return [(field.offset, np.dtype(order + field.type)) for field in table.fields]
 
 
 def tumbling(axis, rate, seconds=12.0, rate_hz=60.0, heading=0.5, lean=0.05):
@@ -138,8 +155,9 @@ def attitude(states):
 
 
 def profiles():
-    """Return every built-in profile with its simulator, as pairs."""
-    return [(system, name) for system, names in PROFILES.items() for name in names]
+    """Return every built-in profile with its simulator, as pairs; one that describes its source is that simulator."""
+    named = [(system, name) for system, names in PROFILES.items() for name in names]
+    return named + [(name, name) for name in described_profiles()]
 
 
 def profile_of(system, *overrides):

@@ -328,6 +328,7 @@ def test_values_are_put_in_order(values, expected):
 
 
 @pytest.mark.parametrize("name", [name for name, table in ALGORITHMS.items() if table.poses])
+@pytest.mark.check
 def test_nearly_all_settings_that_a_search_asks_for_are_possible(name):
     # Of ten settings beside the algorithm's own, drawn as the search draws them; most are possible by chance alone only
     # if no values depend on each other.

@@ -47,6 +47,7 @@ def ended(connection):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="limits on descriptors, of POSIX")
+@pytest.mark.check
 def test_without_a_descriptor_the_port_rests_and_says_so_a_few_times(server, caplog):
     import resource
 

@@ -12,8 +12,8 @@ from motioncue.view.server import Server
 GAIN, LEAN = "cueing.surge.gain", "cueing.tilt.surge_gain"
 
 
-def desk_of():
-    engine = Engine(profile())
+def desk_of(*more):
+    engine = Engine(profile(*more))
     return engine, Editor(engine, "")
 
 
@@ -40,14 +40,17 @@ def test_turning_is_asked_about_and_refused_as_a_slider_is():
     assert engine.requested == begin
 
 
+@pytest.mark.parametrize("algorithm", ["classical", "predictive"])
 @pytest.mark.parametrize("axes", [["surge"], ["roll", "yaw"], [axis for axis in AXES if axis != "heave"]], ids=str)
-def test_muted_axes_come_back_as_they_were(axes):
-    engine, desk = desk_of()
+def test_muted_axes_come_back_as_they_were(axes, algorithm):
+    engine, desk = desk_of(f"cueing.algorithm={algorithm}")
     begin = engine.requested
     desk.mute(axes)
     assert desk.state()["muted"] == [axis for axis in AXES if axis in axes]
+    cueing = engine.requested.cueing
     for axis in AXES:
-        assert (getattr(engine.requested.cueing, axis).gain == 0.0) == (axis in axes)
+        gain = getattr(cueing.gains, axis) if algorithm == "predictive" else getattr(cueing, axis).gain
+        assert (gain == 0.0) == (axis in axes)
     desk.mute([])
     assert engine.requested == begin
     assert desk.state()["muted"] == []

@@ -154,6 +154,7 @@ def whole():
     return answers({"A": loaded("cueing.preset=large"), "now": loaded(*GAINS)}, drive())
 
 
+@pytest.mark.check
 def test_first_comes_the_share_of_rest_and_then_the_scores(whole):
     first, _, last = whole
     assert [answer["done"] for answer in whole] == [False, False, True]
@@ -171,6 +172,7 @@ def test_a_platform_that_stands_still_has_all_of_the_error_at_rest_and_scores_0(
     assert still["fast_tilt"] == 0.0
 
 
+@pytest.mark.check
 def test_scores_are_those_of_the_score_command(whole, tmp_path, monkeypatch):
     monkeypatch.setattr("motioncue.scoring.score.cache_folder", lambda: tmp_path)
     found = whole[-1]["columns"]["A"]
@@ -191,6 +193,7 @@ def test_without_the_solver_the_share_of_rest_is_shown_and_the_extra_is_named(mo
     assert only["columns"]["now"]["ratio"] == pytest.approx(1.0)
 
 
+@pytest.mark.check
 def test_settings_that_cannot_be_judged_say_why_and_the_others_are(whole):
     wrong = msgspec.structs.replace(loaded(), platform=None)
     found = answers({"A": wrong, "now": loaded(*GAINS)}, drive())[-1]["columns"]
@@ -198,6 +201,7 @@ def test_settings_that_cannot_be_judged_say_why_and_the_others_are(whole):
     assert found["now"]["ratio"] == pytest.approx(1.0)
 
 
+@pytest.mark.check
 def test_the_best_motion_is_found_once_for_a_drive_and_a_platform(whole, monkeypatch):
     found = []
     best = motioncue.scoring.optimum.best_motion
@@ -298,6 +302,7 @@ def test_changes_are_judged_when_they_have_been_left_alone_and_on_the_same_minut
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_another_process_of_low_priority_answers_and_ends_with_this_one(scorer):
     assert asked(scorer)["busy"]
     soon(lambda: not scorer.answer()["busy"])

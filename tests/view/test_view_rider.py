@@ -114,6 +114,7 @@ def test_the_chance_of_a_tally_is_that_of_a_fair_coin(chromium, tmp_path):
 # ---- search ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 def test_a_search_tells_how_far_it_is_and_finds_a_front_within_the_travel(monkeypatch, tmp_path):
     for name in ("cma", "scipy", "clarabel"):
         pytest.importorskip(name)

@@ -40,7 +40,8 @@ def server(engine, tmp_path):
 
 
 @pytest.fixture
-def impatient(engine):
+def impatient(engine, monkeypatch):
+    monkeypatch.setattr("motioncue.view.server.SLOWEST", 1e6)
     with Server(engine, Address("127.0.0.1", 0), patience_s=2.0) as server:
         yield server
 
@@ -347,6 +348,13 @@ def test_a_page_that_draws_nothing_is_sent_little_and_then_dropped(impatient):
         assert frames <= AHEAD
         assert impatient.counts["dropped"] == 1
         assert other.next("frame")
+
+
+def test_a_page_has_the_time_that_a_slow_link_takes_for_the_settings(engine):
+    with Server(engine, Address("127.0.0.1", 0), patience_s=1.0) as server, Visitor(server) as page:
+        time.sleep(4.0)  # 70 kB of settings are under way, at 4 kB/s for 18 s
+        assert (server.pages, server.counts["dropped"]) == (1, 0)
+        assert page.next("frame")
 
 
 def test_a_page_that_reads_nothing_is_dropped(impatient):

@@ -54,6 +54,7 @@ def test_each_setting_of_each_algorithm_can_be_set_to_what_it_is(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.check
 def test_each_number_that_may_be_left_out_can_be_given_a_value_and_be_left_out_again(algorithm):
     try:
         desk = desk_of(None, f"cueing.algorithm={algorithm}", "platform.preset=hexapod-simona")
@@ -91,6 +92,7 @@ def test_what_has_a_default_cannot_be_left_out_because_no_file_could_say_so(tmp_
 
 
 @pytest.mark.parametrize("platform", sorted(platform_presets()))
+@pytest.mark.check
 def test_each_setting_of_each_platform_can_be_set_to_what_it_is_or_is_fixed(platform):
     desk = desk_of(None, f"platform.preset={platform}")
     before, fixed = desk.engine.requested, desk.fixed()

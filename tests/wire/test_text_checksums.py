@@ -57,6 +57,7 @@ def test_a_sentence_of_nmea_has_the_checksum_of_its_standard():
     ],
 )
 @given(surge=st.floats(-1e4, 1e4), first=st.integers(0, 2), back=st.integers(0, 1))
+@pytest.mark.check
 def test_the_digits_are_those_of_other_programs_at_any_length(kind, digits, of, surge, first, back):
     values = {"a": {"channel": "surge", "bias": surge}}
     checksum = {"kind": kind, "first": first, "end": -back} if back else {"kind": kind, "first": first}

@@ -12,7 +12,7 @@ from motioncue.core.channels import AHEAD_S
 from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, Program, blocks, nodes, program
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
-from motioncue.cueing.predictive.settings import PRESETS, Predictive, Travel, Turn, Workspace
+from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Travel, Turn, Workspace
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import Kinematics
@@ -47,7 +47,8 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
     bounds, geared = _bounds(settings.workspace, platform)
     period = max(1, round(rate_hz / settings.plan_rate_hz))
     lengths = blocks(max(2, round(settings.horizon_s * rate_hz / period)))
-    made = programs(msgspec.structs.replace(settings, preset=None), period / rate_hz, *(_key(each) for each in bounds))
+    planned = msgspec.structs.replace(settings, preset=None, gain=1.0, gains=Gains())  # these change no program
+    made = programs(planned, period / rate_hz, *(_key(each) for each in bounds))
     if len(lengths) > MOST_KNOTS or sum(len(each.rows) + len(each.hessian) for *_, each in made) > MOST_ROWS:
         raise ConfigError(
             f"cueing.horizon_s: found {settings.horizon_s:g} s at {settings.plan_rate_hz:g} plans per second, "
@@ -61,7 +62,7 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             lengths,
             rate_hz,
             period,
-            settings.gain,
+            [settings.gain * getattr(settings.gains, axis) for axis in AXES],
             ORGANS_S,
             _guard(bounds),
             geared,

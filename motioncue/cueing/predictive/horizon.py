@@ -238,18 +238,20 @@ def program(
     step = 0
     for length, knot in zip(lengths, knots, strict=True):
         start = now.acceleration
+        costs: list[Array] = []
         for k in range(1, length + 1):
             step += 1
             before = now.acceleration
             now = _after(now, start + (knot - start) * (k / length), car(step), step_s, channels, senses)
-            rows = _costs(now, before, step_s, channels, senses, cost)
-            form += rows.T @ rows
+            costs.append(_costs(now, before, step_s, channels, senses, cost))
+        block = np.concatenate(costs)
+        form += block.T @ block  # once a block: BLAS shares each product among threads that wait for each other
         ends.append(now)
         jerks.append((knot - start) / (length * step_s))
         turns.append(car(step)[:, :known])
     end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step)])
     form += end.T @ _tail(step_s, channels, senses, cost) @ end
-    rows, low, high, bound, block, per_place, per_speed, per_push, tilting = _bounded(
+    rows, low, high, bound, at_block, per_place, per_speed, per_push, tilting = _bounded(
         channels, ends, jerks, bounds, tilt[0]
     )
     turning = np.zeros((len(rows), known))
@@ -263,7 +265,7 @@ def program(
         low,
         high,
         bound,
-        block,
+        at_block,
         per_place,
         per_speed,
         per_push,

@@ -54,7 +54,7 @@ ctypedef struct PredictiveCoeffs:
     int patience                # plans that may fail one after the other, before the safe stop
     double dt                   # [s]
     double gravity
-    double gain
+    double gain[AXES]
     double kept[AXES]           # share of an organ's state that is left after a tick
     double tilt_rate            # limit of the tilt rate [rad/s]
     double hurry                # the limit while there is time left for tilting faster, in shares of it

@@ -87,7 +87,7 @@ cdef void felt_in_car(const PredictiveCoeffs* c, const Motion* motion, double* c
     car[4] = motion.pitch_rate
     car[5] = motion.yaw_rate
     for i in range(AXES):
-        car[i] = c.gain * within(car[i], c.largest[i])
+        car[i] = c.gain[i] * within(car[i], c.largest[i])
 
 
 cdef bint finite(const Motion* m) noexcept nogil:
@@ -681,7 +681,7 @@ cdef class Predictive(Algorithm):
     """
 
     def __init__(
-        self, groups, lengths, double rate_hz, int period, double gain, organs_s, guard, geared, int iterations,
+        self, groups, lengths, double rate_hz, int period, gains, organs_s, guard, geared, int iterations,
         outlook,
         tilt,
         softness,
@@ -692,13 +692,14 @@ cdef class Predictive(Algorithm):
         cdef Solver solver
         memset(c, 0, sizeof(PredictiveCoeffs))
         self.kept = []
-        c.groups, c.period, c.gain, c.gravity, c.dt = len(groups), period, gain, GRAVITY, 1.0 / rate_hz
+        c.groups, c.period, c.gravity, c.dt = len(groups), period, GRAVITY, 1.0 / rate_hz
         c.patience = max(1, round(PATIENCE_S * rate_hz / period))
         for i, end in enumerate(np.cumsum(lengths)):
             c.ends[i] = end
         for i in range(AXES):
             c.kept[i] = np.exp(-c.dt / organs_s[i])
             c.largest[i] = LARGEST[i]
+            c.gain[i] = gains[i]
             c.guard[i] = Guard(guard[i][0], guard[i][1], guard[i][2], guard[i][3])
         c.tilt_rate, c.hurry, c.burst = tilt[0], tilt[1] / tilt[0], tilt[2]
         fill_outlook(c, outlook)
@@ -709,7 +710,7 @@ cdef class Predictive(Algorithm):
             solver = Solver(program.hessian, program.rows, soft, iterations)
             first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver)
             c.group[i].phase = i * period // len(groups)
-        c.number = number_of(groups, (np.asarray(guard).tolist(), gain, outlook["learns"], outlook["remembers"], tilt))
+        c.number = number_of(groups, (np.asarray(guard).tolist(), list(gains), outlook["learns"], outlook["remembers"], tilt))
         if first > ROWS:
             raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
         self.calls.step = step

@@ -7,9 +7,10 @@ import msgspec
 
 from motioncue.core.table import CueingTable, Positive, Table
 
-__all__ = ["Predictive", "Tilt", "Travel", "Turn", "Weights", "Workspace"]
+__all__ = ["Gains", "Predictive", "Tilt", "Travel", "Turn", "Weights", "Workspace"]
 
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=2)]
 Seconds = Annotated[float, msgspec.Meta(ge=0.02, le=100)]
 
 
@@ -64,6 +65,23 @@ class Workspace(Table, frozen=True, kw_only=True):
     yaw: Turn | None = None
 
 
+class Gains(Table, frozen=True, kw_only=True):
+    """Share of the car's motion that the plan aims at, sense by sense, times `gain`; 0: it aims at feeling none."""
+
+    surge: Share = 1.0
+    """Longitudinal specific force."""
+    sway: Share = 1.0
+    """Lateral specific force."""
+    heave: Share = 1.0
+    """Vertical specific force."""
+    roll: Share = 1.0
+    """Roll rate."""
+    pitch: Share = 1.0
+    """Pitch rate."""
+    yaw: Share = 1.0
+    """Yaw rate."""
+
+
 class Weights(Table, frozen=True, kw_only=True):
     """What the plan weighs against each other; squares of these multiply squares of shares."""
 
@@ -110,7 +128,11 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
     for_platform: ClassVar[bool] = True
     eases: ClassVar[bool] = True
     bridge: ClassVar[str] = "linear"
-    unsearched: ClassVar[tuple[str, ...]] = ("plan_rate_hz", "horizon_s")
+    unsearched: ClassVar[tuple[str, ...]] = (
+        "plan_rate_hz",
+        "horizon_s",
+        *(f"gains.{axis}" for axis in Gains.__struct_fields__),
+    )
     preset: str | None = None
     """A workspace for who has no `[platform]`: small, medium or large; without either, medium."""
     workspace: Workspace = Workspace()
@@ -120,6 +142,7 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
     """How far a plan looks ahead [s]."""
     gain: Annotated[float, msgspec.Meta(gt=0, le=2)] = 1.0
     """Share of the car's motion that the plan aims at."""
+    gains: Gains = Gains()
     forecast: Literal["decay", "learned"] = "learned"
     """What the car is expected to do next: let its motion decay, or what was learned from this drive so far."""
     memory_s: Annotated[float, msgspec.Meta(ge=1, le=1000)] = 30.0

@@ -40,12 +40,12 @@ def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], n
     return motion, gauges
 
 
-def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
     """Yield the datagrams of a virtual drive; raise ConfigError for an unknown drive or rate.
 
     BeamNG sends nothing while it is paused.
     """
-    driven = course(name, rate_hz, duration_s)
+    driven = course(name, rate_hz, duration_s, lap)
     wait = 0.0
     for motion, gauges, pause, duration in zip(
         *encode_states(driven.states), driven.waits.tolist(), driven.frame_times.tolist(), strict=True

@@ -230,15 +230,15 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return rows
 
 
-def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
     """Yield the messages of a virtual drive; raise ConfigError for an unknown drive or rate.
 
     Another rate than 200 Hz stands for a controller whose `simulinkTime` is 1 / rate_hz.  Simulated time stands still
     during a pause; a new session is a reload of the controller, so ids begin again.
     """
-    driven = course(name, rate_hz, duration_s)
+    driven = course(name, rate_hz, duration_s, lap)
     running = driven.frame_times > 0.0
-    numbers, session, wait = 0, 1, 0.0
+    numbers, session, wait = round(driven.began_s * rate_hz), 1, 0.0
     for row, pause, runs, number in zip(
         encode_states(driven.states), driven.waits.tolist(), running.tolist(), driven.sessions.tolist(), strict=True
     ):

@@ -43,12 +43,13 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return frames
 
 
-def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
     """Yield the packages of a virtual drive; raise ConfigError for an unknown drive or rate."""
-    driven = course(name, rate_hz, duration_s)
+    driven = course(name, rate_hz, duration_s, lap)
     frames = encode_states(driven.states)
     frames["frame_time"] = driven.frame_times
-    yield Paced(0.0, INIT_PACKAGE)
+    if not driven.began_s:
+        yield Paced(0.0, INIT_PACKAGE)
     session = 1
     for frame, wait, number in zip(frames, driven.waits.tolist(), driven.sessions.tolist(), strict=True):
         if number != session:

@@ -148,16 +148,18 @@ class Car:
         self._source = source
         self.Simulator = DatagramSimulator if source.gather is None else partial(MemorySimulator, gather=source.gather)
 
-    def driven(self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
+    def driven(
+        self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0
+    ) -> Iterator[Paced]:
         """Yield the packets of a virtual drive; nothing is sent while the simulation does not run."""
         table = self._source.table
-        drive = course(name, rate_hz, duration_s)
+        drive = course(name, rate_hz, duration_s, lap)
         values = channel_values(table, drive.states)
         values["frame_duration"] = drive.frame_times
         values["time"] = np.zeros(len(drive.states))
         for number in np.unique(drive.sessions):  # the simulator's time begins again in each
             own = drive.sessions == number
-            values["time"][own] = np.cumsum(drive.frame_times[own])
+            values["time"][own] = drive.began_s + np.cumsum(drive.frame_times[own])
         others = [form for form in table.forms if form.role in ("part", "needed")]
         forms: Sequence[SourcePacket | Form] = (*others, table)
         rows = [encode(table, form, values, len(drive.states)) for form in forms]

@@ -93,21 +93,21 @@ def _stamp(rows: npt.NDArray[np.void], milliseconds: npt.NDArray[np.int64]) -> N
 
 
 def driven(
-    name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, *, others: bool = True
+    name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0, *, others: bool = True
 ) -> Iterator[Paced]:
     """Yield the datagrams of a virtual drive.
 
     Each status is assembled, stamped and sent at a random moment of its step, so stamps and arrivals are 0 to 39 ms
     apart at 50 Hz, and a few in a hundred repeat the step before or skip one.
     """
-    driven = course(name, rate_hz, duration_s)
+    driven = course(name, rate_hz, duration_s, lap)
     count, step = len(driven.states), 1.0 / rate_hz
     rng = np.random.default_rng(SEED)
     moment = rng.random(count)  # moments within the steps
     goes_on = driven.waits < 1.5 * step
     says = np.arange(count) - ((moment < LATE) & goes_on & (np.arange(count) > 0))
     sent = np.cumsum(driven.waits) + moment * step
-    milliseconds = np.floor(1000.0 * sent).astype(np.int64)
+    milliseconds = np.floor(1000.0 * (driven.began_s + sent)).astype(np.int64)
     status, inertial = encode_states(driven.states), encode_imu(driven.states)
     parked = np.linalg.norm(status["velocity"], axis=1) < 1e-3
     status["velocity"][parked] += TREMBLE_KM_H * rng.standard_normal((np.count_nonzero(parked), 3))

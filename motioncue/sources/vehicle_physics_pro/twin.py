@@ -69,13 +69,13 @@ def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.vo
     return packets
 
 
-def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
     """Yield the packets of a virtual drive; raise ConfigError for an unknown drive or rate."""
-    drive = course(name, rate_hz, duration_s)
+    drive = course(name, rate_hz, duration_s, lap)
     packets = encode_states(drive.states)
     for number in np.unique(drive.sessions):  # Unity's time begins again in each
         own = drive.sessions == number
-        packets["time"][own] = np.cumsum(drive.frame_times[own])
+        packets["time"][own] = drive.began_s + np.cumsum(drive.frame_times[own])
     for packet, wait in zip(packets, drive.waits.tolist(), strict=True):
         yield Paced(wait, packet.tobytes())
 

@@ -6,7 +6,7 @@ const MINUTE = [
   ["fits", "score, asked less", "Score of what is asked, turned down as a whole until the platform can follow: 0 as at rest, 100 as the best motion known in advance", 1, ""],
   ["stopped", "score, as it moves", "Score of what the platform does, whose actuators keep their bounds", 1, ""],
   ["rates", "score, turning first", "The first score with the thresholds of turning halved", 1, ""],
-  ["ratio", "felt wrong, of rest", "Error of what the platform does, as a share of that of a platform at rest", 100, " %"],
+  ["ratio", "felt wrong (at rest: 100 %)", "Error of what the platform does, as a share of that of a platform at rest", 100, " %"],
   ["fast_tilt", "fast tilt", "Share of the time in which it rolls or pitches more than 3 °/s faster than the car, or against it", 100, " %"],
 ];
 const SENSES = ["surge", "sway", "heave", "roll rate", "pitch rate", "yaw rate"];
@@ -45,7 +45,9 @@ export class Judge {
     $("tune").textContent = searches ? "Stop" : "Tune it";
     $("tune").setAttribute("aria-pressed", String(Boolean(searches)));
     this.found(found);
-    if (first_s !== undefined && busy) return;
+    const of = first_s === undefined ? "minute" : span, other = of !== this.of;
+    this.of = of;
+    if (first_s !== undefined && busy) return other ? $("minute").replaceChildren() : undefined;      // of another stretch, nothing is left
     const stretch = first_s !== undefined && !message.why;
     $("minute-head").textContent = first_s === undefined ? "The last minute" : "This stretch";
     $("minute").replaceChildren(...(stretch ? this.stretch(message) : this.minute(message)));
@@ -80,16 +82,18 @@ export class Judge {
       box.append(show, take);
       return box;
     }));
-    const table = make("table", "", {}, line(make("th", "felt wrong, of rest"), ...names.map((name) => make("th", name))),
+    const table = make("table", "", {}, line(make("th", "felt wrong (at rest: 100 %)"), ...names.map((name) => make("th", name))),
       ...SENSES.map((sense, at) => row(sense, ({ rest, errors }) => (rest[at] > 0.1 ? share(errors[at] / rest[at]) : "–"))),
       row("all", ({ ratio }) => share(ratio)), row("travel used", ({ travel }) => share(travel)), buttons);
+    const more = names.some((name) => columns[name].errors.some((error, at) => columns[name].rest[at] > 0.1 && error > columns[name].rest[at]));
+    const hint = more ? [make("p", "Above 100 %: more is felt wrong than on a platform that stands still. To lean for what lasts is felt as some turning.", { className: "quiet" })] : [];
     const worst = names.map((name) => {
       const { worst, worst_s, why } = columns[name];
       return Object.assign(small(`${name}: worst at ${(first_s + worst_s).toFixed(1)} s, ${worst.replace("_", " ")}: ${why}`, "Goes to this moment", () => this.act.go(first_s + worst_s)), { className: "small worst" });
     });
     this.ghost(names.includes(this.shown) ? this.shown : null, columns, first_s);
     const failed = Object.entries(columns).filter(([, { errors }]) => !errors);
-    return [table, ...worst, ...failed.map(([name, column]) => why(`${name}: ${column.why}`))];
+    return [table, ...hint, ...worst, ...failed.map(([name, column]) => why(`${name}: ${column.why}`))];
   }
 
   // Other settings' rows of the stretch, drawn beside those that were driven.

@@ -8,9 +8,9 @@ const AXES = ["surge", "sway", "heave", "roll", "pitch", "yaw"];
 
 // Of an axis: what a knob is called, what it is for, and the settings that it moves, some of them the other way.
 const KNOBS = [
-  ["stronger", "All of this axis, in the same shape.", ["A.gain", "tilt.A_gain", "texture.A_gain"], []],
+  ["stronger", "All of this axis, in the same shape.", ["A.gain", "tilt.A_gain", "texture.A_gain", "gains.A"], []],
   ["quicker return", "Less travel is used, and long motions are felt for a shorter time.", ["A.cutoff_hz"], ["A.travel_m", "A.angle_deg"]],
-  ["stronger", "What the plan aims at, of all that is felt in the car.", ["gain"], []],
+  ["all axes stronger", "What the plan aims at, of all that is felt in the car.", ["gain"], []],
   ["less travel", "The platform stays nearer the middle.", ["restraint", "weights.travel"], []],
   ["lean", "How far the platform leans for what lasts, such as long braking.", ["tilt.A_gain"], []],
   ["quicker lean", "What lasts comes sooner; too quick, and turning is noticed.", ["tilt.A_cutoff_hz", "tilt.rate_limit_deg_s"], []],
@@ -20,7 +20,7 @@ const KNOBS = [
   ["more weight", "This axis matters more than the others.", ["A.weight", "weights.A", "weights.A_rate"], []],
 ];
 
-const GAINS = (axis) => new RegExp(`^cueing\\.(${axis}\\.gain|(tilt|texture)\\.${axis}_gain)$`);
+const GAINS = (axis) => new RegExp(`^cueing\\.(${axis}\\.gain|(tilt|texture)\\.${axis}_gain|gains\\.${axis})$`);
 const make = (name, more = {}) => Object.assign(document.createElement(name), more);
 const tidy = (value) => String(Number(Number(value).toPrecision(3))).replace("-", "−");
 
@@ -39,7 +39,7 @@ export class Knobs {
     this.quiet = this.button("Mute", () => this.mute(this.muted.includes(this.axis) ? this.muted.filter((axis) => axis !== this.axis) : [...this.muted, this.axis]));
     this.wave = this.button("Test wave", () => this.send({ do: "wave", axis: this.axis }));
     this.wave.title = "Moves this axis alone, while no simulator sends: asks first, and parks by itself";
-    this.planned = make("span", { className: "quiet", textContent: "All axes are planned together: none can be muted." });
+    this.planned = make("span", { className: "quiet", textContent: "This algorithm has no gain of this axis, so it cannot be muted." });
     this.silence.append(this.solo, this.quiet, this.planned, make("span", { className: "spacer" }), this.wave);
     this.fits = make("p", { className: "quiet" });
     this.fit = this.button("", () => this.turn(this.found, this.more, this.fit.textContent));
@@ -127,7 +127,8 @@ export class Knobs {
   // asked of the platform; and from the travel that was used, how much stronger or weaker all axes could be.
   suggest(peak, reached) {
     this.capture(reached[this.axis === "yaw" ? "yaw_rate" : this.axis], peak);
-    const keys = AXES.flatMap((axis) => this.gains(axis)).filter((key) => this.tuning.values[key]).map((key) => [key, 1]);
+    const planned = (key) => key.startsWith("cueing.gains.");      // the plan keeps within the travel by itself
+    const keys = AXES.flatMap((axis) => this.gains(axis)).filter((key) => this.tuning.values[key] && !planned(key)).map((key) => [key, 1]);
     const more = Math.round((80 * 0.01 / peak) * 20) / 20;
     const fits = !(peak > 0.02) || this.muted.length || !keys.length || Math.abs(more - 1) < 0.1;
     this.fit.hidden = fits;

@@ -55,7 +55,13 @@ const judge = new Judge({
   },
 });
 const blind = new Blind($("blind"), { swap: (to, why, sure) => then({ do: "swap", to, why, sure }) });
-const timeline = new Timeline($("strip"), $("tools"), { scored: (...stretch) => send(stretch.length ? { do: "judge", stretch } : { do: "judge" }) });
+const timeline = new Timeline($("strip"), $("tools"), {
+  scored: (...stretch) => {
+    send(stretch.length ? { do: "judge", stretch } : { do: "judge" });
+    const place = document.querySelector(".last"), { top } = place.getBoundingClientRect();
+    if (stretch.length && (top < 0 || top > 0.6 * innerHeight)) place.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });   // on a phone it is far below
+  },
+});
 
 // ---- what comes in ----
 
@@ -85,6 +91,7 @@ function begin(message) {
   if (asked) park();
   showPark();
   tuning.reconnected();
+  if (!newest) showState("offline", "connecting …");      // over a slow link the settings take a while
   if (!again) newRun(message);             // else the connection came back: what was seen stays
   wanted = { anew: !again };
   if (hello.plays) fetchWanted();
@@ -419,7 +426,7 @@ function draw(now) {
   if ($("old").textContent !== said) $("old").textContent = said;
   $("old").hidden = !said;
   if (!open) return;
-  if (silent > LOST_MS && !hello.plays) showState("lost", "no ticks");
+  if (silent > LOST_MS && !hello.plays) showState("lost", linkMs < OLD_MS && frames ? "no ticks" : "slow link");
   else if (hello.plays) {
     const state = row ? hello.states[row[columns.state]] : "offline";
     showState(state, timeline.ended ? "at the end" : timeline.playing ? state : "paused");

@@ -12,7 +12,7 @@ const UNNAMED = "none";       // stands for a key that is left out
 // What people say, and the keys that it is about.
 const PADDING = new Set(["too", "it", "is", "the", "a", "more", "less", "much", "not", "feels", "i", "want", "to", "very"]);
 const MEANS = [
-  [/^(strong|weak|stronger|weaker|strength|scale|intens|loud|soft)/, /gain$|share$|scaling/],
+  [/^(strong|weak|stronger|weaker|strength|scale|intens|loud|soft)/, /gain$|gains\.|share$|scaling/],
   [/^(wash|washout|return|recent|centre|center|drift)/, /cutoff_hz$|break_hz$|restraint|return_s|travel/],
   [/^(jerk|jolt|nervous|sharp|harsh|rough|smooth|shak|twitch|kick)/, /damping$|rate_limit|acceleration_limit|cutoff_hz$|smooth|jerk|rate_/],
   [/^(lean|tilt|brak|long|sustain)/, /tilt/],

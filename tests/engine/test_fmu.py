@@ -269,6 +269,7 @@ def hosted(host, rig, environment=()):
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=100, env=environment)
 
 
+@pytest.mark.check
 def test_a_program_without_python_gets_the_same_bits_and_no_allocation(rig, host):
     if not list(Path(sysconfig.get_config_var("LIBDIR")).glob("libpython3*.so*")):
         pytest.skip("this Python comes without its library")
@@ -285,6 +286,7 @@ def test_a_program_without_python_gets_the_same_bits_and_no_allocation(rig, host
     assert [float.fromhex(value) for value in values] == expected
 
 
+@pytest.mark.check
 def test_a_python_without_motioncue_is_told(rig, host, tmp_path):
     if not list(Path(sysconfig.get_config_var("LIBDIR")).glob("libpython3*.so*")):
         pytest.skip("this Python comes without its library")

@@ -68,8 +68,8 @@ ctypedef struct IntakeState:
     uint8_t plain[MC_CIPHER_BYTES]  # the newest package deciphered
     bint with_ahead         # packages come from a program, which may say what the car will do
     bint needs_axes         # no motion until a package has announced the car's axes
-    bint needs_part         # no motion without a new and recent package that completes it
-    int64_t part_time       # arrival of the newest of those [ns]; 0 if there is none that no motion has used
+    bint needs_part         # no motion without a recent package that completes it
+    int64_t part_time       # arrival of the newest of those [ns]; 0 before the first
     BodyFrame frame         # as configured, with the car's axes as announced
     BodyFrame fallback      # as configured
     TunedSlot tuning        # from the tick that takes newer settings to the receiver

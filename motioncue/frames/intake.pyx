@@ -317,7 +317,6 @@ cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
         s.frame_time = frame_time       # undo: a refused frame advances no time
         return reason
     mc_count(&s.counters.accepted, 1)
-    s.part_time = 0     # used: while none comes, the same acceleration with each frame would jump once one does
     publish_frame(s, repeats)
     if s.watch.quarantined:
         treat_as_lost(s)

@@ -410,7 +410,7 @@ class Form(Table, frozen=True, kw_only=True):
     """Bytes by which it is known."""
     role: Literal["motion", "part", "needed", "other"] = "other"
     """Another form of the motion's packet, with its fields and constants, and these besides; a part of the next motion;
-    a part of which each motion needs a new one; or not used."""
+    a part without which there is no motion; or not used."""
     name: str = "other"
     """Name shown by `motioncue decode`."""
 

@@ -28,7 +28,7 @@ cdef enum Role:
     ROLE_AXES       # announces the car's axes; begins or renews the session
     ROLE_MOTION     # carries the vehicle's state
     ROLE_PART       # carries some of it, used by the next motion
-    ROLE_NEEDED     # as ROLE_PART, and each motion needs a new one
+    ROLE_NEEDED     # as ROLE_PART, and without it there is no motion
     ROLE_OTHER      # belongs to the system, but carries nothing of the motion
 
 

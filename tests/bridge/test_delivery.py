@@ -6,7 +6,6 @@ from delivery_rig import ALL, PERIOD, SOURCES, Drive, Link, deliver, stalls, wor
 from rally import Stage
 
 from motioncue.bridge.bridge import KINDS
-from motioncue.sources.morai import twin as morai
 
 
 def swinging(phase):
@@ -126,33 +125,3 @@ def test_datagrams_that_come_twice_or_overtake_one_another_jolt_no_more_than_twi
         assert found.step <= 2.0, found
         assert found.turn <= 2.0, found
         assert found.beyond <= 2.5, found
-
-
-@pytest.mark.parametrize("bridge", KINDS)
-@pytest.mark.parametrize("late_s", [0.001, 0.012, 0.05, "stalls of 0.04", "stalls of 0.08", "stalls of 0.2", "10 Hz"])
-def test_an_imu_that_comes_on_its_own_makes_no_jolt(bridge, late_s):
-    """MORAI's acceleration, if taken from its IMU, comes in a datagram of its own: late, in bunches, more seldom.
-
-    With a frame whose acceleration is old, it would stand still, and then jump by what several intervals changed.
-    """
-    taken = np.arange(0.0, 9.0, 1.0 / SOURCES["morai"].rate_hz)
-    rng = np.random.default_rng(1)
-    if late_s == "10 Hz":
-        felt = taken[::5]
-        came = felt + 0.001
-    elif isinstance(late_s, str):
-        felt, came = taken, stalls(taken, 0.001, [(at, float(late_s.split()[-1])) for at in (3.0, 4.9, 6.3)])
-    else:
-        felt, came = taken, np.maximum.accumulate(taken + 0.001 + rng.uniform(0.0, late_s, len(taken)))
-
-    def packets(states, numbers):
-        inertial, motion = morai.encode_imu(states[: len(felt)]), morai.encode_states(states[len(felt) :])
-        return [row.tobytes() for row in (*inertial, *motion)]
-
-    ALL["morai imu"] = SOURCES["morai"]._replace(packets=packets)
-    both, arrivals = np.concatenate([felt, taken]), np.concatenate([came, taken + 0.002])
-    run = deliver(swinging(0.3), "morai imu", bridge, both, arrivals, "source.options.imu=true", "limits=none")
-    assert run.events == {}
-    assert (run.trace["weight"] == 1.0).sum() > 1000
-    found = worst(run, "morai imu", bridge, 0.1 if late_s == "10 Hz" else None)
-    assert found.step <= 2.0, found

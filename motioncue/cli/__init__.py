@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "compare": "Show profiles, or the algorithms on one rig, side by side.",
     "tune": "Search for the settings that score best on drives and a platform.",
     "omct": "Measure a cueing's response: the Objective Motion Cueing Test.",
-    "export": "Write a recording as CSV, Parquet or MDF4, or a profile as an FMU.",
+    "export": "Write a recording as CSV, Parquet or MDF4, a profile as an FMU.",
     "mend": "Make a killed or damaged recording whole for other programs.",
     "report": "Make one file about a problem, for somebody else.",
     "bench": "Measure how punctual this machine is.",

@@ -177,6 +177,7 @@ def test_all_inputs_at_their_largest_are_taken_and_give_finite_outputs(rig):
         (lambda u: u._reals("Get", [2**32 - 1], (REAL * 1)()), "get: there is no real variable with value ref"),
         (lambda u: u.step(0.5, 0.01), "doStep: found time 0.5 s, allowed is 0.1 s, the last end"),
         (lambda u: u.step(0.0, 0.01), "doStep: found time 0 s, allowed is 0.1 s, the last end"),
+        (lambda u: u.step(0.102, 0.01), "doStep: found time 0.102 s"),  # more than half a tick away
         (lambda u: u.step(math.nan, 0.01), "doStep: found time nan s"),
         (lambda u: u.step(0.1, -0.01), "doStep: found a step of -0.01 s, allowed is above 0 up to 3600 s"),
         (lambda u: u.step(0.1, math.nan), "doStep: found a step of nan s"),
@@ -268,6 +269,7 @@ def hosted(host, rig, environment=()):
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=100, env=environment)
 
 
+@pytest.mark.check
 def test_a_program_without_python_gets_the_same_bits_and_no_allocation(rig, host):
     if not list(Path(sysconfig.get_config_var("LIBDIR")).glob("libpython3*.so*")):
         pytest.skip("this Python comes without its library")
@@ -284,6 +286,7 @@ def test_a_program_without_python_gets_the_same_bits_and_no_allocation(rig, host
     assert [float.fromhex(value) for value in values] == expected
 
 
+@pytest.mark.check
 def test_a_python_without_motioncue_is_told(rig, host, tmp_path):
     if not list(Path(sysconfig.get_config_var("LIBDIR")).glob("libpython3*.so*")):
         pytest.skip("this Python comes without its library")

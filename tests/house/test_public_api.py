@@ -82,7 +82,8 @@ def test_package_says_that_it_is_typed():
     assert (PACKAGE / "py.typed").exists()
 
 
-def test_headers_are_found_from_the_include_directory():
+def test_headers_and_what_is_compiled_with_them_are_found_from_the_include_directory():
     headers = [path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.h")]
     assert headers
-    assert [path for path in headers if not (Path(motioncue.get_include()) / path).exists()] == []
+    library = Path("motioncue/engine/fmu.c")  # which `motioncue export` compiles
+    assert [path for path in (*headers, library) if not (Path(motioncue.get_include()) / path).exists()] == []

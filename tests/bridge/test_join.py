@@ -25,6 +25,7 @@ def test_an_offset_that_closes_faster_than_the_pace_keeps_its_own_pace(probe, of
 
 @pytest.mark.parametrize("offset", [0.5, -0.5])
 @pytest.mark.parametrize(("pace", "quickest", "used"), [(2.0, 60.0, 60.0), (3.0, 1.0, 3.0)])
+@pytest.mark.check
 def test_no_offset_has_a_pace_above_the_quickest_unless_the_join_has(probe, offset, pace, quickest, used):
     velocity = -2.0 * used * offset
     out = probe.joined([offset], [velocity], 0.0, 1, DT, pace, quickest, *FREE)

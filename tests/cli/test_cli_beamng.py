@@ -64,6 +64,7 @@ def test_run_drives_dk_from_beamng():
     assert platform.rejected == {}
 
 
+@pytest.mark.check
 def test_run_drives_dk_from_the_simulink_coupling():
     reply_port = free_port(socket.SOCK_DGRAM)
     with engine("beamng-simulink-dk", f"source.options.reply_port={reply_port}") as (run, sources, platform):

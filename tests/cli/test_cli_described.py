@@ -171,6 +171,7 @@ def test_the_right_sizes_alone_do_not_make_a_described_system(tmp_path):
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_a_live_source_that_a_profile_describes_is_found_however_long_that_takes(monkeypatch):
     found = check._system_of_datagrams
 

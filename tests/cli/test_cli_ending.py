@@ -89,6 +89,7 @@ def test_nobody_reads_what_is_logged(setup, full_pipe, ending):
 
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
+@pytest.mark.check
 def test_the_terminal_is_frozen(setup, terminal, ending):
     """Freezes the terminal as Ctrl-S does: the view stands still, operator and engine do not."""
     motion, run = setup

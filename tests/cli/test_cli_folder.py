@@ -246,6 +246,7 @@ def test_a_packet_that_is_refused_names_no_car():
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_in_python_a_change_of_profile_fades_and_keeps_the_bounds(garage):
     profiles = [motioncue.load_profile(file) for file in sorted(garage.glob("*.toml"))]
     with motioncue.Engine(profiles[0], trace=4000) as engine:

@@ -70,6 +70,7 @@ def test_what_was_flushed_outlives_a_process_that_is_killed(tmp_path):
 
 @pytest.mark.rt
 @POSIX
+@pytest.mark.check
 def test_a_run_whose_file_may_grow_no_more_goes_on_in_others_and_says_what_was_lost(tmp_path):
     import resource
 

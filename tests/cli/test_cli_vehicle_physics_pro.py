@@ -33,6 +33,7 @@ def profile(urls):
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_every_packet_of_a_drive_becomes_motion_of_the_platform(urls):
     packages = drive_packages(SYSTEM, "brake", 1000.0, 1.0)
     listener = DatagramListener(dk, [urls["motion"], urls["gauges"]])

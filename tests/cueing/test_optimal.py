@@ -399,6 +399,7 @@ def test_without_scipy_the_profile_is_refused_with_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("platform", ["box-small", "hexapod-dim", "posts-3"])
+@pytest.mark.check
 def test_ranges_are_those_of_the_platform_less_what_makes_the_standard_drives_fit(platform):
     table = {"platform.preset": platform}
     profile = motioncue.load_profile("ccd-dk-classical", table, "cueing.algorithm=optimal")

@@ -198,6 +198,7 @@ def told(run, *words):
     return json.loads(out.splitlines()[-1])["runs"][0]
 
 
+@pytest.mark.check
 def test_the_command_drives_smc3_and_says_what_it_answers(tmp_path):
     """The other end is written from SMC3's own comments: its motors move, one is cut off, and all come back softly."""
     env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}

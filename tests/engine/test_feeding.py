@@ -166,6 +166,7 @@ def sent_to(sink, *overrides, name="program-dk"):
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_an_engine_sends_what_it_is_fed_and_its_recording_gives_the_same_bits(tmp_path):
     rows = rows_of(drive("turns", 100.0))[:200]
     with Sink() as sink:

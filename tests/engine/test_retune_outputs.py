@@ -327,6 +327,7 @@ def test_stages_of_another_kind_are_refused(probe):
 
 
 @pytest.mark.parametrize("preset", ["hexapod-simona", "posts-4"])
+@pytest.mark.check
 def test_a_run_with_changes_in_every_state_keeps_the_bounds_and_ends_parked(preset):
     """Parked, rising, driving, holding, sinking: a change every 0.7 s, an operator who parks and engages."""
     profile = profile_for(preset, "platform.rise_s=1", f"supervisor.fade_s={FADE_S}")

@@ -183,6 +183,7 @@ class Node:
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_the_node_feeds_an_engine_and_publishes_where_the_platform_is(conversion, tmp_path, monkeypatch):
     text = own_ports(profile_text("ccd-hexapod"))
     head, rest = text.split("[source]", 1)[0], text.split("[cueing]", 1)[1]

@@ -6,6 +6,7 @@ import pytest
 NAN = float("nan")
 
 
+@pytest.mark.check
 def test_the_allowed_difference_of_sums_is_that_of_its_definition(probe, rng):
     """35 % of the larger sum, 40 ms of the peak, the integral in doubt and half of the claim's changes."""
     for dt in (0.002, 0.016, 0.1):

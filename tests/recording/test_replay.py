@@ -423,6 +423,7 @@ def test_settings_of_the_recording_are_those_of_the_run(tmp_path):
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
     with Rig(tmp_path) as rig:
         with rig.engine("ccd-dk-classical", record=tmp_path / "live.mcap") as engine:

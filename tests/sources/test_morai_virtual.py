@@ -207,6 +207,7 @@ def taken(stats):
 
 @pytest.mark.rt
 @pytest.mark.parametrize("imu", ["false", "true"])
+@pytest.mark.check
 def test_the_profile_runs_against_the_virtual_simulator(tmp_path, imu):
     profile = tmp_path / "profile.toml"
     text = motioncue.profile.profile.profile_text("morai-dk").replace("imu = false", f"imu = {imu}")

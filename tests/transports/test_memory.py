@@ -272,6 +272,7 @@ def test_a_simulators_memory_is_not_written_by_the_virtual_one(page):
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_a_game_that_ends_and_returns_is_found_again():
     name = "assetto-corsa-dk"
     url = f"memory://motioncue-test-{uuid.uuid4().hex[:8]}"

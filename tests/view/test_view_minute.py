@@ -318,6 +318,7 @@ def test_another_process_of_low_priority_answers_and_ends_with_this_one(scorer):
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_a_process_that_dies_is_said_and_the_next_change_starts_another(scorer):
     asked(scorer)
     soon(lambda: scorer._process is not None)

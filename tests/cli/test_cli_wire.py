@@ -175,6 +175,9 @@ def test_a_rig_without_replies_is_not_measured(tmp_path):
         result = ran(command, "ccd-dk")
         assert result.exit_code == 2
         assert "allowed is the file of a profile" in result.output
+        result = ran(command, str(tmp_path / "rig2.toml"))
+        assert result.exit_code == 2
+        assert "rig2.toml' is neither a built-in profile nor a file" in result.output.replace("\n", "")
 
 
 @pytest.mark.rt

@@ -220,18 +220,18 @@ def _limits(built: Built, slopes: Array) -> tuple[Array, Array, Array, Array]:
 def _shares(values: Array, rate_hz: float, low: Array, high: Array, speed: Array, acceleration: Array) -> Array:
     """Return the largest displacement, speed and acceleration of each column as shares of the bounds, shape (3, k).
 
-    Speed and acceleration are those below 3 Hz: what is scored.  That an actuator takes a corner of one tick a little
-    later is no reason to turn a cue down.
+    Speed and acceleration are those below 3 Hz, what is scored, but no more than is asked: the filter swings beyond a
+    speed that is kept for a while.  That an actuator takes a corner of one tick a little later is no reason to turn a
+    cue down.
     """
     slow = low_passed(values, rate_hz)
     edge = int(EDGE_S * rate_hz)  # a zero-phase filter is not exact there
-    rates = np.gradient(slow, 1.0 / rate_hz, axis=0)[edge:-edge]
-    seconds = np.diff(slow, 2, axis=0)[edge:-edge] * rate_hz**2
+    ways = [np.gradient(each, 1.0 / rate_hz, axis=0) for each in (values, slow)]
+    bends = [np.diff(each, 2, axis=0) * rate_hz**2 for each in (values, slow)]
+    rates, seconds = (np.min([np.abs(each[edge:-edge]).max(axis=0) for each in both], axis=0) for both in (ways, bends))
     with np.errstate(divide="ignore", invalid="ignore"):
         place = np.fmax(values.max(axis=0) / high, values.min(axis=0) / low)
-        return np.array(
-            [np.maximum(place, 0.0), np.abs(rates).max(axis=0) / speed, np.abs(seconds).max(axis=0) / acceleration]
-        )
+        return np.array([np.maximum(place, 0.0), rates / speed, seconds / acceleration])
 
 
 def _largest(use: Callable[[float], float]) -> tuple[float, float]:

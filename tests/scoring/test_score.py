@@ -131,6 +131,21 @@ def test_a_pose_that_the_legs_reach_by_moving_channels_together_is_not_turned_do
     assert (fitted.use <= 1.0) == (size == 1.0)
 
 
+@pytest.mark.parametrize(("share", "fits"), [(1.0, True), (1.02, False)])
+def test_a_speed_at_its_bound_is_kept_however_the_filter_of_the_band_swings(share, fits, sample):
+    profile = motioncue.load_profile("ccd-dk-classical", {"platform.preset": "box-small"})
+    scene = Scene(profile, sample)
+    most = np.radians(profile.platform.axes[4].turn.speed_deg_s)
+    # A third of a second at full speed, reached and left within a tenth.
+    time = np.arange(4000) / scene.rate_hz
+    rate = share * most * np.interp(time, [5.0, 5.1, 5.433, 5.533], [0.0, 1.0, 1.0, 0.0])
+    asked = np.zeros((4000, 6))
+    asked[:, 4] = np.cumsum(rate) / scene.rate_hz - 0.5 * np.sum(rate) / scene.rate_hz
+    fitted = scene.fitted(asked)
+    assert (fitted.use <= 1.0 + 1e-9) == fits
+    assert (fitted.factors[4] > 1.0 - 1e-9) == fits
+
+
 @pytest.mark.search
 @pytest.mark.parametrize("platform", ["posts-3", "posts-4", "seat-2"])
 def test_a_channel_without_an_actuator_is_neither_asked_for_nor_felt(platform, sample):

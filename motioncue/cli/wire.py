@@ -77,7 +77,7 @@ def way_option(usual: float, text: str) -> Callable[[Decorated], Decorated]:
 
 
 def own_profile(name: str, file: str, overrides: tuple[str, ...]) -> Profile:
-    """Return the profile of a file, which can be written into; ConfigError names the command if it is a built-in one."""
+    """Return the profile of a file, which can be written into; ConfigError names the command at a built-in one."""
     if file in builtin_profiles():
         raise ConfigError(f"{name}: found {file!r}, allowed is the file of a profile, which the result is written into")
     return load_profile(file, *overrides)

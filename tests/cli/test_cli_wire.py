@@ -88,6 +88,12 @@ def quick(monkeypatch):
     monkeypatch.setattr(exercise, "SPARE_S", 0.3)
 
 
+def made(listener):
+    """Return the positions of the posts so far, a row a packet."""
+    with listener._busy:
+        return listener._rows(listener._made)
+
+
 def ran(*words, says=""):
     result = CliRunner().invoke(cli, words, input=says)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
@@ -105,7 +111,7 @@ def test_crossed_wires_are_found_and_written(tmp_path, quick):
         assert result.exit_code == 0, result.output
         assert "is written: run `motioncue wire` once more" in result.output
         assert "post_2: axis 3, reversed" in result.output
-        moved = np.concatenate(listener._made)
+        moved = made(listener)
         # At its end it is parked, 0.1 m below neutral; the reversed one was taken to its top by the wires as they were.
         np.testing.assert_allclose(np.abs(moved[-1]), 0.1, atol=0.014)  # one is 1 cm off, and they lag
     text = path.read_text(encoding="utf-8")
@@ -117,15 +123,15 @@ def test_crossed_wires_are_found_and_written(tmp_path, quick):
         result = ran("wire", str(path), says="y\n" + 3 * "\n\n\n" + "10\n0\n0\n" + "y\n")
         assert result.exit_code == 0, result.output
         assert "Each is the one that was asked" in result.output
-        moved = np.concatenate(listener._made)
+        moved = made(listener)
         np.testing.assert_allclose(moved[-1], [-0.1 + 0.01, -0.1, -0.1], atol=4e-3)  # parked, and the one too high
     assert load_profile(path).platform.wiring == TRUE
     with hardware(path, ports, TRUE) as listener, exercise.Exerciser(load_profile(path)) as exerciser:
-        at = np.concatenate(listener._made)[-1]
+        at = made(listener)[-1]
         np.testing.assert_allclose(at, 0.0, atol=1e-3)  # level at neutral
-        begun = len(listener._made)
+        begun = len(made(listener))
         exerciser.move(exerciser.pose_of(1, 0.006), lambda time: exercise.bump(time, 1.0), 1.0)
-        way = np.ptp(np.concatenate(listener._made[begun:]), axis=0)
+        way = np.ptp(made(listener)[begun:], axis=0)
         assert np.argmax(way) == 1
         assert way[1] > 0.004
 
@@ -188,13 +194,13 @@ def test_an_interrupt_in_mid_motion_takes_it_down(tmp_path):
     read, write = os.pipe()
     with hardware(path, ports) as listener, Program("identify", str(path), stdin=read) as program:
         os.write(write, b"y\n")
-        eventually(lambda: len(listener._made) and listener.controller.follows)
-        eventually(lambda: np.abs(listener._made[-1]).max() < 0.02)  # it has risen
+        eventually(lambda: len(made(listener)) and listener.controller.follows)
+        eventually(lambda: np.abs(made(listener)[-1]).max() < 0.02)  # it has risen
         program.signal(INTERRUPT)
         out, err = program.finish()
         assert "Traceback" not in err + out
         assert program.process.returncode == 1
-        np.testing.assert_allclose(listener._made[-1], [[-0.1] * 3], atol=4e-3)
+        np.testing.assert_allclose(made(listener)[-1], [-0.1] * 3, atol=4e-3)
     os.close(read)
     os.close(write)
     assert load_profile(path).platform.lag_s is None

@@ -37,8 +37,8 @@ ROOMS = {
     ],  # not servo.h: that is a virtual drive
 }
 """The rooms whose tests have to notice, and the files that are changed."""
-QUICK = ("--thin", "-m", "not slow and not rt and not alone and not tools and not search")
-WHOLE = ("-m", "not rt and not alone and not tools")
+QUICK = ("--thin", "-m", "not slow and not rt and not alone and not check and not search")
+WHOLE = ("-m", "not rt and not alone")
 """What a mutant is shown to, and what one that survives that is shown to."""
 
 

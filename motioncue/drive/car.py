@@ -223,14 +223,7 @@ def states_at(name: str, time: Array) -> NDArray[np.void]:
 def at_pace(states: NDArray[np.void], pace: Array, change: Array) -> NDArray[np.void]:
     """Return the same places of a drive, passed at another pace.
 
-    Parameters
-    ----------
-    states : ndarray of STATE_DTYPE, shape (n,)
-        Where the car is, as it drives by itself.
-    pace : ndarray, shape (n,)
-        How fast time passes on the drive: 1 as it does by itself, 0 at a stand.
-    change : ndarray, shape (n,)
-        Derivative of the pace [1/s].
+    The `pace` is 1 where time passes as on the drive and 0 at a stand; `change` is its derivative [1/s].
 
     Notes
     -----

@@ -220,6 +220,24 @@ def states_at(name: str, time: Array) -> NDArray[np.void]:
     return _car(_scripted(name)).states(np.asarray(time, dtype=np.float64))
 
 
+def at_pace(states: NDArray[np.void], pace: Array, change: Array) -> NDArray[np.void]:
+    """Return the same places of a drive, passed at another pace.
+
+    The `pace` is 1 where time passes as on the drive and 0 at a stand; `change` is its derivative [1/s].
+
+    Notes
+    -----
+    With s(t) the time on the drive, the chain rule gives d/dt x(s) = x' s' and its derivative x'' s'^2 + x' s''.
+    """
+    found, pace, change = states.copy(), pace[:, None], change[:, None]
+    for rate, second in (("velocity", "acceleration"), ("angular_velocity", "angular_acceleration")):
+        found[second] = states[second] * pace**2 + states[rate] * change
+        found[rate] = states[rate] * pace
+    wheels = np.maximum(states["engine_speed"] ** 2 - _IDLE_SPEED**2, 0.0)  # squares: see `_Car.states`
+    found["engine_speed"] = np.sqrt(_IDLE_SPEED**2 + wheels * pace[:, 0] ** 2)
+    return found
+
+
 def _scripted(name: str) -> str:
     if name not in SCRIPTS:
         raise ConfigError(f"drive: {not_among(name, SCRIPTS)}")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from motioncue.drive.car import DRIVES, SCRIPTS, STATE_DTYPE, drive, product, states_at
+from motioncue.drive.car import DRIVES, SCRIPTS, STATE_DTYPE, at_pace, drive, product, states_at
 from motioncue.errors import ConfigError, not_among
 
 DESCRIPTION = "pauses, teleports, broken frames and a second session, with honest hard driving in between"
@@ -267,23 +267,72 @@ def wave(axis: str, rate_hz: float = 60.0, duration_s: float | None = None) -> N
     """
     duration = WAVE_LENGTH_S if duration_s is None else duration_s
     states = drive("still", rate_hz, duration)
-    time = np.clip(states["time"] - (duration - WAVE_S - STILL_S), 0.0, WAVE_S)
-    moved, speed, bent = swing(time, WAVE_S, WAVE_HZ)
-    fast = 2.0 * np.pi * WAVE_HZ
-    place = AXES.index(axis) % 3
-    if axis in AXES[:3]:
-        size = (1.0 if axis != "heave" else -1.0) * WAVE_M_S2 / fast**2  # world axes: north, east, down
-        for name, values in (("position", moved), ("velocity", speed), ("acceleration", bent)):
-            states[name][:, place] += size * values
-    else:
-        turn = np.zeros((len(states), 4))
-        turn[:, 0], turn[:, 1 + place] = np.cos(0.5 * WAVE_RAD * moved), np.sin(0.5 * WAVE_RAD * moved)
-        states["orientation"] = product(turn, states["orientation"])
-        states["angular_velocity"][:, place] += WAVE_RAD * speed
-        states["angular_acceleration"][:, place] += WAVE_RAD * bent
+    _wave(states, axis, states["time"] - (duration - WAVE_S - STILL_S))
     return states
 
 
+def _wave(states: NDArray[np.void], axis: str, time: NDArray[np.float64]) -> None:
+    """Move a car that stands by a wave that begins at 0 of `time` [s], along or about an axis of its own body."""
+    moved, speed, bent = swing(np.clip(time, 0.0, WAVE_S), WAVE_S, WAVE_HZ)
+    place, fast = AXES.index(axis) % 3, 2.0 * np.pi * WAVE_HZ
+    still = states["orientation"].copy()
+    along = product(product(still, np.eye(4)[1 + place]), still * [1.0, -1.0, -1.0, -1.0])[:, 1:]  # in world axes
+    if axis in AXES[:3]:
+        size = (1.0 if axis != "heave" else -1.0) * WAVE_M_S2 / fast**2  # body axes: forward, right, down
+        for name, values in (("position", moved), ("velocity", speed), ("acceleration", bent)):
+            states[name] += size * values[:, None] * along
+    else:
+        turn = np.zeros((len(states), 4))
+        turn[:, 0], turn[:, 1 + place] = np.cos(0.5 * WAVE_RAD * moved), np.sin(0.5 * WAVE_RAD * moved)
+        states["orientation"] = product(still, turn)
+        states["angular_velocity"] += WAVE_RAD * speed[:, None] * along
+        states["angular_acceleration"] += WAVE_RAD * bent[:, None] * along
+
+
+STOP_S = 8.0  # in which a car on a drive comes to a stand, and in which it is back at its pace: 30 m/s by 5.9 m/s^2
+
+
+class Wave(NamedTuple):
+    """A wave in the middle of a drive: the car comes to a stand on its way, is moved, and drives on."""
+
+    axis: str
+    at_s: float
+    """Time in the lap at which the car begins to slow down [s]."""
+    still_s: float
+    """Time at a stand before the wave [s]."""
+
+    @property
+    def stands_s(self) -> float:
+        """Time at a stand [s]."""
+        return self.still_s + WAVE_S + STILL_S
+
+    @property
+    def end_s(self) -> float:
+        """Time in the lap at which the car is back at its pace [s]."""
+        return self.at_s + 2.0 * STOP_S + self.stands_s
+
+
+class Lap(NamedTuple):
+    """One of several times a course."""
+
+    number: int = 0
+    waited_s: float = 0.0
+    """Duration of the waves in the laps before, with what they delay [s]."""
+    waves: tuple[Wave, ...] = ()
+    """Those in this lap, in order of time."""
+
+    def waits_s(self, length_s: float) -> float:
+        """Return by how much the waves make a lap of this length longer [s]."""
+        if not self.waves:
+            return 0.0
+        return max(sum(STOP_S + each.stands_s for each in self.waves), self.waves[-1].end_s - length_s)
+
+    def following(self, length_s: float) -> "Lap":
+        """Return the lap behind this one."""
+        return Lap(self.number + 1, self.waited_s + self.waits_s(length_s))
+
+
+FIRST = Lap()
 WAVE = "wave-"
 COURSES: Mapping[str, str] = {
     **DRIVES,
@@ -306,24 +355,51 @@ def length_s(name: str) -> float:
     return DURATION_S if name == "trouble" else SCRIPTS[name].duration
 
 
-def course(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: int = 0) -> Course:
+def course(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: Lap = FIRST) -> Course:
     """Return what a simulator reports on a course.
 
-    A later lap begins where and when the one before ended, so that the car drives on; that of ``trouble`` begins anew.
+    A later lap begins where and when the one before ended, so that the car drives on; that of ``trouble`` begins anew
+    and has no waves.
     """
     _check(name)
     if name == "trouble":
         return troubled(rate_hz, duration_s)
     waves = name.startswith(WAVE)
     states = (wave if waves else drive)(name.removeprefix(WAVE), rate_hz, duration_s)
+    lap_s, end = len(states) / rate_hz, states[-1:]
+    if lap.waves:
+        states = _with_waves(name, states, lap, rate_hz, lap_s)
     period = np.full(len(states), 1.0 / rate_hz if math.isfinite(rate_hz) else 0.0)
     began_s = 0.0
-    if lap:
-        lap_s = len(states) / rate_hz
-        states = _after_laps(states, states[-1:] if waves else states_at(name, np.array([lap_s])), lap)
-        began_s = lap * lap_s
+    if lap.number:
+        states = _after_laps(states, end if waves else states_at(name, np.array([lap_s])), lap.number)
+        began_s = lap.number * lap_s + lap.waited_s
         states["time"] += began_s
     return Course(states, period, period, np.ones(len(states), np.int64), began_s)
+
+
+def _with_waves(name: str, states: NDArray[np.void], lap: Lap, rate_hz: float, lap_s: float) -> NDArray[np.void]:
+    """Return a lap with its waves, longer by them; the car comes to a stand and drives on by the law of `swell`."""
+    time = np.arange(round((lap_s + lap.waits_s(lap_s)) * rate_hz)) / rate_hz
+    way, pace, change = time.copy(), np.ones(len(time)), np.zeros(len(time))
+    for each in lap.waves:
+        for start_s, sign in ((each.at_s, -1.0), (each.end_s - STOP_S, 1.0)):
+            since = np.clip(time - start_s, 0.0, STOP_S)
+            share, slope, _ = swell(since, 2.0 * STOP_S)
+            slow = np.pi / STOP_S
+            way += sign * (0.5 * (since - np.sin(slow * since) / slow) + np.maximum(time - start_s - STOP_S, 0.0))
+            pace += sign * share
+            change += sign * slope
+    if name.startswith(WAVE):
+        found = states_at("still", way)
+        _wave(found, name.removeprefix(WAVE), way - (lap_s - WAVE_S - STILL_S))
+    else:
+        found = states_at(name, way)
+    found = at_pace(found, pace, change)
+    for each in lap.waves:
+        _wave(found, each.axis, time - each.at_s - STOP_S - each.still_s)
+    found["time"] = time
+    return found
 
 
 def _after_laps(states: NDArray[np.void], end: NDArray[np.void], laps: int) -> NDArray[np.void]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from motioncue.drive.courses import Lap
 from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
 from motioncue.wire.messages import CompiledMessage
@@ -42,7 +43,7 @@ class Twin(Protocol):
     def Simulator(self) -> Any:
         """Made of endpoints and packages, sends them when they are due."""
 
-    def driven(self, name: str, rate_hz: float = ..., duration_s: float | None = None, lap: int = 0) -> Iterable[Any]:
+    def driven(self, name: str, rate_hz: float = ..., duration_s: float | None = None, lap: Lap = ...) -> Iterable[Any]:
         """Yield the packages of a virtual drive; a later lap follows on the one before."""
 
     def recorded(

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from motioncue import sources
-from motioncue.drive.courses import AXES, STILL_S, WAVE, WAVE_HZ, WAVE_S
+from motioncue.drive.courses import AXES, STILL_S, STOP_S, WAVE, WAVE_HZ, WAVE_S
 from motioncue.drive.peers import FedSimulator
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError, MotioncueError, not_among
@@ -26,18 +26,19 @@ FOLLOWS = (int(State.RUNNING), int(State.HOLDING))
 NEWS_S = 20.0  # that is said how it ended
 STOPS_S = 1.0  # without following: a frame that is late ends no wave
 
-WAITS = "the virtual car waits meanwhile, and begins its drive again"
+WAITS = "the virtual car stops for it, and drives on when it is over"
 ASKED = ["within all limits; then it parks by itself, and Park ends it at once", "is everybody clear of it?"]
 PURPOSE = "{}: the platform rises, engages, and follows a car that is moved on this axis alone, {:g} s at {:g} Hz"
 
-Player: TypeAlias = Callable[[list[Any]], Any]
-"""Makes what plays packages to the engine, and has ``run``, ``stop`` and ``sent`` as a simulator has."""
+Player: TypeAlias = Callable[[str, float], Any]
+"""Makes what stops a car, lets it stand for a time [s], moves it by a wave on an axis and drives on; it has ``run``,
+``stop`` and ``sent`` as a simulator has."""
 
 
 class TestWave:
     """Moves one axis and parks, by frames at the engine's own endpoint: all that guards a drive guards it.
 
-    A virtual simulator plays it itself, by `player`; any other one must not send meanwhile.
+    A virtual simulator plays it itself, by `player`, and its car stands for it; any other one must not send meanwhile.
 
     Attributes
     ----------
@@ -75,21 +76,18 @@ class TestWave:
             time.sleep(QUIET_S)
             if engine.stats()["frames_received"] != before:
                 raise ConfigError("wave: found frames of a simulator, allowed is without: end it first")
-        if not sure:
-            waits = [] if self._player is None else [WAITS]
-            raise Doubtful([PURPOSE.format(axis, WAVE_S, WAVE_HZ), *waits, *ASKED])
         profile = engine.profile
         rise_s = 0.0 if profile.platform is None else profile.platform.rise_s
         lead_s = max(rise_s, profile.supervisor.engage_s) + profile.supervisor.fade_s + SPARE_S
-        system = sources.system_of(profile.source)
-        packages = drive_packages(system, WAVE + axis, duration_s=lead_s + WAVE_S + STILL_S)
-        urls = profile.source.endpoints
-        if self._player is not None:
-            player = self._player(packages)
-        elif urls:
-            player = make_simulator(system, [_reachable(url) for url in urls], packages)
-        else:
-            player = FedSimulator(engine.feed, packages)
+        player = None if self._player is None else self._player(axis, lead_s)
+        if not sure:
+            waits = [] if self._player is None else [WAITS]
+            raise Doubtful([PURPOSE.format(axis, WAVE_S, WAVE_HZ), *waits, *ASKED])
+        if player is None:
+            system, urls = sources.system_of(profile.source), profile.source.endpoints
+            packages = drive_packages(system, WAVE + axis, duration_s=lead_s + WAVE_S + STILL_S)
+            to = [_reachable(url) for url in urls]
+            player = make_simulator(system, to, packages) if urls else FedSimulator(engine.feed, packages)
         self._ended.clear()
         self._over_at = math.inf
         self._thread = threading.Thread(target=self._run, args=(engine, axis, player, lead_s), daemon=True)
@@ -106,9 +104,10 @@ class TestWave:
         sends = threading.Thread(target=player.run, name="motioncue test wave", daemon=True)
         try:
             sends.start()
-            time.sleep(LOOK_S)  # a virtual car has left its drive by then
-            engine.engage()
-            why = self._watch(engine, axis, player, sends, lead_s)
+            why = "" if self._player is None else self._stopped(engine, axis, sends)
+            if not why:
+                engine.engage()
+                why = self._watch(engine, axis, player, sends, lead_s)
         except (MotioncueError, RuntimeError) as error:  # such as an engine that ends
             why = str(error)
         with suppress(MotioncueError, RuntimeError):
@@ -120,9 +119,23 @@ class TestWave:
             sends.join()
         self.told, self._over_at = f"Test wave on {axis}: {why or 'done, parked'}", time.monotonic()
 
+    def _stopped(self, engine: Engine, axis: str, sends: threading.Thread) -> str:
+        """Wait until a virtual car stands; return why it ended before, or nothing."""
+        engine.hold()  # which leaves it parked, and shows who parks meanwhile
+        asked_at = time.monotonic()
+        while (waited := time.monotonic() - asked_at) < STOP_S + 2.0 * LOOK_S:
+            self.told = f"Test wave on {axis}: the virtual car stops · Park ends it"
+            time.sleep(LOOK_S)
+            if self._ended.is_set() or not sends.is_alive():
+                return "ended"
+            if waited > 2.0 * LOOK_S and _wanted(engine) in PARKS:
+                return "parked before its end"
+        return ""
+
     def _watch(self, engine: Engine, axis: str, player: Any, sends: threading.Thread, lead_s: float) -> str:
         """Wait for the end of the wave; return why it ended before, or nothing."""
-        before, begun, asked_at = engine.stats()["frames_received"], None, time.monotonic()
+        before, sent = engine.stats()["frames_received"], player.sent
+        begun, asked_at = None, time.monotonic()
         followed_at = asked_at
         while sends.is_alive() and not self._ended.is_set():
             time.sleep(LOOK_S)
@@ -133,9 +146,9 @@ class TestWave:
                 if now - asked_at > LATE_S:
                     return "the engine took no frame of it"
                 continue
-            if came > player.sent + OTHERS:
+            if came > player.sent - sent + OTHERS:
                 return "a simulator sends frames: ended"
-            if int(tick["operation"][0]) % WANTED in PARKS and now - asked_at > 2.0 * LOOK_S:
+            if _wanted(engine) in PARKS and now - asked_at > 2.0 * LOOK_S:
                 return "parked before its end"
             moves, state = now - begun >= lead_s, int(tick["state"][0])
             followed_at = now if state in FOLLOWS else followed_at
@@ -145,6 +158,10 @@ class TestWave:
                 return ""
             self.told = f"Test wave on {axis}: {'moving' if moves else 'the platform rises'} · Park ends it"
         return "" if not self._ended.is_set() else "ended"
+
+
+def _wanted(engine: Engine) -> int:
+    return int(engine.newest()["operation"][0]) % WANTED
 
 
 def _parked(engine: Engine) -> bool:

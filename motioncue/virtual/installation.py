@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,14 +27,14 @@ from motioncue import data, sources
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.drive.car import angles_and_rates, body_axes, drive
-from motioncue.drive.courses import length_s
+from motioncue.drive.courses import FIRST, Wave, length_s
 from motioncue.drive.peers import DatagramListener
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
 from motioncue.engine.fitting import CHANNELS_KEPT, DRIVES, KEPT_HZ, KEPT_TYPE
 from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.replay import Heard, keep
-from motioncue.errors import EndpointError
+from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.settings import UNWATCHED
 from motioncue.output.described import Described
 from motioncue.platforms.build import channels_of
@@ -46,7 +46,7 @@ from motioncue.recording.recording import Drive
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.controller import ControllerListener
 from motioncue.virtual.platform_twin import PlatformListener, actuators_not_sent
-from motioncue.virtual.simulators import drive_packages, endless_packages, make_simulator
+from motioncue.virtual.simulators import drive_packages, make_simulator, twin_of
 
 ATTEMPTS = 20  # attempts to find a pair of free ports
 TRACED = 30_000  # ticks from which the delay behind the cue is found
@@ -87,10 +87,7 @@ class Installation:
         self._profile = load_profile(profile, *overrides)
         system = sources.system_of(self._profile.source)
         length = length_s(drive)
-        if endless:
-            self._course = Course(partial(endless_packages, system, drive, duration_s))
-        else:
-            self._course = Course(partial(iter, drive_packages(system, drive, duration_s=duration_s)))
+        self._course = Course(system, drive, duration_s, endless=endless)
         self.duration_s = None if endless else length if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
 
@@ -134,9 +131,12 @@ class Installation:
         """Fade to neutral, then end everything."""
         self._open.close()
 
-    def detour(self, packages: Iterable[Any]) -> "Detour":
-        """Return what plays other packages by the same simulator, whose drive begins again behind them."""
-        return Detour(self._course, packages)
+    def detour(self, axis: str, still_s: float) -> "Detour":
+        """Return what plays a wave by the same simulator, whose car stands for it and then drives on.
+
+        ConfigError is raised if the drive has no place for it now.
+        """
+        return self._course.wave(axis, still_s)
 
     def _drain(self) -> None:
         """Wait until the platform has received what the engine sent, but not long, because datagrams may be lost."""
@@ -164,60 +164,84 @@ class Installation:
 
 
 class Course:
-    """The packages of a drive, one after the other; others may come in between, behind which the drive begins again.
+    """The packages of a drive, once or lap after lap; waves may come in between, for which the car stands.
 
     Attributes
     ----------
-    detour : iterator or None
-        What comes in between, as soon as it is set.
+    detour : Detour or None
+        The wave that comes next or is under way.
     """
 
-    def __init__(self, begun: Callable[[], Iterator[Any]]) -> None:
-        self._begun = begun
-        self.detour: Iterator[Any] | None = None
+    def __init__(self, system: sources.System, drive: str, duration_s: float | None, *, endless: bool = False) -> None:
+        self._name, self._endless = drive, endless
+        self._driven = partial(twin_of(system).driven, drive, duration_s=duration_s)
+        self._first = list(self._driven())
+        self._length_s = length_s(drive) if duration_s is None else duration_s
+        self.detour: Detour | None = None
+
+    def wave(self, axis: str, still_s: float) -> "Detour":
+        """Return a wave that can come next; raise ConfigError if none can."""
+        if self._name == "trouble":
+            raise ConfigError("wave: found the drive 'trouble', allowed is any other one")
+        if self.detour is not None:
+            raise ConfigError("wave: found one under way, allowed is one at a time")
+        return Detour(self, axis, still_s)
 
     def packages(self) -> Iterator[Any]:
         """Yield them, in the thread that sends them."""
-        drive = self._begun()
+        lap, coming = FIRST, iter(self._first)
         while True:
-            if self.detour is not None:
-                yield from self.detour
-                self.detour, drive = None, self._begun()
-            try:
-                package = next(drive)
-            except StopIteration:
+            sent, time_s = 0, 0.0
+            begun: Detour | None = None
+            while (package := next(coming, None)) is not None:
+                yield package
+                sent, time_s = sent + 1, time_s + package.duration
+                if self.detour is not begun:
+                    assert self.detour is not None
+                    begun = self.detour
+                    lap = lap._replace(waves=(*lap.waves, Wave(begun.axis, time_s, begun.still_s)))
+                    # The lap with the wave is the same up to here.
+                    coming = itertools.islice(self._driven(lap=lap), sent, None)
+                if begun is not None:
+                    begun.sent += 1
+                    if time_s > lap.waves[-1].end_s:
+                        self._over(begun)
+                        begun = None
+            if begun is not None:
+                self._over(begun)
+            if not self._endless:
                 return
-            yield package
+            lap = lap.following(self._length_s)
+            coming = iter(self._driven(lap=lap))
+
+    def _over(self, detour: "Detour") -> None:
+        """Let the next wave come."""
+        self.detour = None
+        detour.stop()
 
 
 class Detour:
-    """Plays packages by a simulator that is on a drive, as a simulator of its own would.
+    """Plays a wave by a simulator that is on a drive, as a simulator of its own would.
 
     Attributes
     ----------
+    axis, still_s : str, float
+        What moves the car, and how long it stands before [s].
     sent : int
-        Packages that the simulator has taken.
+        Packages that the simulator has taken since its car began to slow down.
     """
 
-    def __init__(self, course: Course, packages: Iterable[Any]) -> None:
-        self._course, self._packages, self._ended = course, packages, threading.Event()
-        self.sent = 0
-
-    def _played(self) -> Iterator[Any]:
-        for package in self._packages:
-            if self._ended.is_set():
-                break
-            self.sent += 1
-            yield package
-        self._ended.set()
+    def __init__(self, course: Course, axis: str, still_s: float) -> None:
+        self._course, self._ended = course, threading.Event()
+        self.axis, self.still_s, self.sent = axis, still_s, 0
 
     def run(self) -> None:
-        """Play all packages, or until `stop` is called."""
-        self._course.detour = self._played()
+        """Play it, until the car is back at its pace or `stop` is called."""
+        self._course.detour = self
         self._ended.wait()
 
     def stop(self) -> None:
-        """End `run` soon; may be called from any thread."""
+        """End `run` soon, which ends no wave under way; may be called from any thread."""
         self._ended.set()
 
 

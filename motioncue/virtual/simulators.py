@@ -1,7 +1,6 @@
 """The simulators that can be played, on virtual drives or from recordings."""
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +33,6 @@ def drive_packages(
     """Return the packages that a simulator sends on a virtual drive."""
     rate: dict[str, Any] = {} if rate_hz is None else {"rate_hz": rate_hz}
     return list(twin_of(system).driven(name, duration_s=duration_s, **rate))
-
-
-def endless_packages(system: System, name: str, duration_s: float | None = None) -> Iterator[Any]:
-    """Yield the packages of a virtual drive without an end, lap after lap; each lap is made when it begins."""
-    for lap in itertools.count():
-        yield from twin_of(system).driven(name, duration_s=duration_s, lap=lap)
 
 
 def recorded_packages(

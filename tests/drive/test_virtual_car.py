@@ -7,7 +7,7 @@ from same_bits import assert_same_bits
 
 from motioncue.drive import car
 from motioncue.drive.car import DRIVES, MAX_RATE_HZ, SCRIPTS, STATE_DTYPE, drive
-from motioncue.drive.courses import AXES, wave
+from motioncue.drive.courses import AXES, STILL_S, STOP_S, WAVE_S, Lap, Wave, course, wave
 from motioncue.errors import ConfigError
 from motioncue.sources.city_car_driving import twin as city_car_driving
 from motioncue.sources.morai import twin as morai
@@ -281,6 +281,39 @@ def test_drive_is_deterministic():
 def test_unknown_drive_is_refused_with_the_known_ones():
     with pytest.raises(ConfigError, match=r"drive: found 'moon', allowed are .*tour"):
         drive("moon")
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_a_car_stops_on_its_way_for_a_wave_along_or_about_its_own_axis_and_drives_on(axis):
+    # In a bend at 10 m/s, heading anywhere, and leaning.
+    lap = Lap(waves=(Wave(axis, 14.0, 2.0),))
+    states, alone = course("turns", RATE_HZ, lap=lap).states, course("turns", RATE_HZ).states
+    later = STOP_S + 2.0 + WAVE_S + STILL_S  # it loses half of each of two times STOP_S, and stands
+    assert len(states) == len(alone) + later * RATE_HZ
+    moments = states["time"]
+    before, behind = moments < 14.0, moments > 14.0 + later + STOP_S
+    for name in STATE_DTYPE.names:
+        np.testing.assert_allclose(states[name][before], alone[name][: before.sum()], rtol=1e-14, atol=0)
+    for name in set(STATE_DTYPE.names) - {"time"}:
+        np.testing.assert_allclose(states[name][behind], alone[name][-behind.sum() :], rtol=0, atol=1e-6)
+    for integral, derivative in (
+        ("position", "velocity"),
+        ("velocity", "acceleration"),
+        ("angular_velocity", "angular_acceleration"),
+    ):
+        np.testing.assert_allclose(difference(states[integral]), states[derivative][3:-3], rtol=0, atol=2e-3)
+    twice = 2.0 * product(difference(states["orientation"]), conjugate(states[3:-3]))
+    np.testing.assert_allclose(twice[:, 1:], states["angular_velocity"][3:-3], rtol=0, atol=1e-5)
+    stand = states[(moments >= 14.0 + STOP_S) & (moments < 14.0 + STOP_S + 2.0)]
+    for name in ("velocity", "acceleration", "angular_velocity", "angular_acceleration"):
+        np.testing.assert_allclose(stand[name], 0.0, atol=1e-9)
+    moved = states[(moments >= 14.0 + STOP_S + 2.0) & (moments < 14.0 + STOP_S + 2.0 + WAVE_S)]
+    turns = axis in AXES[3:]
+    felt = to_body(moved, moved["angular_velocity" if turns else "acceleration"])
+    assert np.abs(np.delete(felt, AXES.index(axis) % 3, axis=1)).max() < 1e-9
+    flat = wave(axis, RATE_HZ, WAVE_S + STILL_S)[: len(moved)]  # the same as on a flat road to the north
+    expected = to_body(flat, flat["angular_velocity" if turns else "acceleration"])
+    np.testing.assert_allclose(felt, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("rate_hz", [0.0, -60.0, float("nan"), float("inf"), 2001.0])

@@ -13,7 +13,8 @@ from reference.rigid_body import Axes, by_matrices
 
 from motioncue import sources
 from motioncue.drive.car import SCRIPTS, drive
-from motioncue.virtual.simulators import SIMULATORS, drive_packages, endless_packages
+from motioncue.virtual.installation import Course
+from motioncue.virtual.simulators import SIMULATORS, drive_packages
 from motioncue.wire.packet import Derivation
 
 NED = Axes((1, 0, 0), (0, 0, -1), (1, 0, 0), (0, 0, -1))
@@ -134,18 +135,40 @@ def test_an_acceleration_from_velocity_is_the_native_one_with_the_stated_delay(s
 
 @pytest.mark.parametrize("name", [*SYSTEMS, *sources.described_profiles()])
 def test_laps_follow_each_other_without_a_jump(name):
-    system = name if name in SYSTEMS else sources.by_profile(name)
-    module = sources.source(system)
-    intake = module.intake(module.Options())
-    now, speeds = 1_000_000_000, []
-    intake.begin(now)
-    for frame in endless_packages(system, "brake"):
-        now += round(frame.duration * 1e9)
-        intake.feed(frame.package, now)
-        if (newest := intake.newest()) is not None:
-            speeds.append(newest["speed"][0])
-        if now > 1e9 * (1.0 + 3.0 * SCRIPTS["brake"].duration):
-            break
+    intake, _, speeds = endless(name, 3.0 * SCRIPTS["brake"].duration)
     assert (intake.rejected, intake.discontinuities) == ({}, {})
     for lap in np.array_split(speeds, 3):
         assert (lap.max(), lap[-1]) == pytest.approx((30.0, 0.0), abs=0.1)
+
+
+@pytest.mark.parametrize("name", [*SYSTEMS, *sources.described_profiles()])
+def test_a_car_that_stops_for_a_wave_at_any_moment_and_drives_on_does_not_jump(name):
+    # A wave takes 33 s and delays the drive of 28 s by 25: twice in a lap, as it ends, and as the next one begins.
+    moments = [6.0, 40.0, 77.9, 111.5]
+    intake, times, speeds = endless(name, 110.9 + 28.0 + 25.0 + 28.0, moments)
+    assert (intake.rejected, intake.discontinuities) == ({}, {})
+    for moment in moments:  # 8 s until it stands, 4 at a stand, then a sine of 0.4 m/s at most
+        assert speeds[(times > moment + 8.1) & (times < moment + 12.0)].max() < 0.01
+        assert speeds[(times > moment + 12.0) & (times < moment + 22.0)].max() == pytest.approx(0.4, abs=0.02)
+    assert speeds[times > 164.0].max() == pytest.approx(30.0, abs=0.1)
+
+
+def endless(name, duration_s, waves=()):
+    """Return the intake of a drive without an end in which waves begin at some moments, times, and speeds."""
+    system = name if name in SYSTEMS else sources.by_profile(name)
+    module = sources.source(system)
+    intake = module.intake(module.Options())
+    begun = now = 1_000_000_000
+    waves, rows = list(waves), []
+    intake.begin(now)
+    course = Course(system, "brake", None, endless=True)
+    for frame in course.packages():
+        now += round(frame.duration * 1e9)
+        intake.feed(frame.package, now)
+        if (newest := intake.newest()) is not None:
+            rows.append((1e-9 * (now - begun), newest["speed"][0]))
+        if waves and now - begun > 1e9 * waves[0]:
+            course.detour = course.wave("sway", 4.0)
+            waves.pop(0)
+        if now - begun > 1e9 * duration_s:
+            return intake, *np.transpose(rows)

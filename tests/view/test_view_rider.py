@@ -283,7 +283,7 @@ def test_a_wave_is_refused_where_it_could_meet_a_drive():
 @pytest.mark.rt
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_a_wave_takes_the_place_of_a_virtual_car_which_begins_again():
+def test_a_wave_stops_a_virtual_car_which_drives_on_without_a_jump():
     with Installation("ccd-dk-classical", "brake", overrides=SLOW_LINK, endless=True) as installation:
         engine = installation.engine
         wave = TestWave(engine, installation.detour)
@@ -292,7 +292,7 @@ def test_a_wave_takes_the_place_of_a_virtual_car_which_begins_again():
             wave.start("heave", sure=True)
         engine.park()
         soon(lambda: int(engine.newest()["state"][0]) == int(State.OFFLINE))
-        with pytest.raises(Doubtful, match="the virtual car waits"):
+        with pytest.raises(Doubtful, match="the virtual car stops"):
             wave.start("heave")
         wave.start("heave", sure=True)
         soon(lambda: "moving" in wave.told)
@@ -307,6 +307,33 @@ def test_a_wave_takes_the_place_of_a_virtual_car_which_begins_again():
         assert max(heaves) == pytest.approx(1.0, abs=0.15)
         soon(lambda: float(engine.newest()["motion"]["speed"][0]) > 5.0)  # the drive goes on, and the platform rests
         assert int(engine.newest()["state"][0]) == int(State.OFFLINE)
+        assert (engine.stats()["events"], engine.stats()["rejected"]) == ({}, {})
+
+
+@pytest.mark.rt
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_park_ends_a_wave_while_its_car_stops_and_no_other_one_begins_before_it_drives_on():
+    with Installation("ccd-dk-classical", "brake", overrides=SLOW_LINK, endless=True) as installation:
+        engine = installation.engine
+        wave = TestWave(engine, installation.detour)
+        engine.park()
+        soon(lambda: engine.stats()["frames_received"] > 10)
+        soon(lambda: int(engine.newest()["state"][0]) == int(State.OFFLINE))
+        wave.start("heave", sure=True)
+        soon(lambda: "stops" in wave.told)
+        time.sleep(0.5)
+        engine.park()
+        soon(lambda: not wave._thread.is_alive())
+        assert wave.told == "Test wave on heave: parked before its end"
+        assert int(engine.newest()["state"][0]) == int(State.OFFLINE)
+        with pytest.raises(ConfigError, match="one at a time"):
+            wave.start("sway", sure=True)
+
+
+def test_a_drive_with_trouble_has_no_place_for_a_wave():
+    with pytest.raises(ConfigError, match=r"wave: found the drive 'trouble', allowed is any other one"):
+        Installation("ccd-dk-classical", "trouble", endless=True).detour("heave", 4.0)
 
 
 @pytest.mark.rt

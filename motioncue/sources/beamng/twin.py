@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.drive.car import angles_and_rates, body_axes
-from motioncue.drive.courses import course
+from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import DatagramSimulator, Paced
 from motioncue.sources.beamng.packets import GAUGES, MOTION, identify
 
@@ -40,7 +40,7 @@ def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], n
     return motion, gauges
 
 
-def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: Lap = FIRST) -> Iterator[Paced]:
     """Yield the datagrams of a virtual drive; raise ConfigError for an unknown drive or rate.
 
     BeamNG sends nothing while it is paused.

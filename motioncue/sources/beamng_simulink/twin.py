@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.drive.car import angles_and_rates, body_axes
-from motioncue.drive.courses import course
+from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import LATE_S, Paced, ignore_sent
 from motioncue.errors import PacketError
 from motioncue.sources.beamng_simulink.packets import CONTROL, REPLY_PORT, STATE, WHEELS, Options
@@ -230,7 +230,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return rows
 
 
-def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: Lap = FIRST) -> Iterator[Paced]:
     """Yield the messages of a virtual drive; raise ConfigError for an unknown drive or rate.
 
     Another rate than 200 Hz stands for a controller whose `simulinkTime` is 1 / rate_hz.  Simulated time stands still

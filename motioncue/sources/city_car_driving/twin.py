@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.drive.car import product
-from motioncue.drive.courses import course
+from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import Paced, ignore_sent
 from motioncue.errors import EndpointError, PacketError
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
@@ -43,7 +43,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return frames
 
 
-def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: Lap = FIRST) -> Iterator[Paced]:
     """Yield the packages of a virtual drive; raise ConfigError for an unknown drive or rate."""
     driven = course(name, rate_hz, duration_s, lap)
     frames = encode_states(driven.states)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 from motioncue.drive.car import angles_and_rates, body_axes
-from motioncue.drive.courses import course
+from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import DatagramSimulator, MemorySimulator, Paced
 from motioncue.errors import ConfigError
 from motioncue.sources.described.channels import CAR, CHANNELS, UNITS, WORLD, directions
@@ -149,7 +149,7 @@ class Car:
         self.Simulator = DatagramSimulator if source.gather is None else partial(MemorySimulator, gather=source.gather)
 
     def driven(
-        self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0
+        self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: Lap = FIRST
     ) -> Iterator[Paced]:
         """Yield the packets of a virtual drive; nothing is sent while the simulation does not run."""
         table = self._source.table

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 from motioncue.drive.car import angles_and_rates, body_axes, product
-from motioncue.drive.courses import course
+from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import DatagramListener, DatagramSimulator, Paced
 from motioncue.sources.morai import packets as protocol
 from motioncue.sources.morai.messages import (
@@ -93,7 +93,7 @@ def _stamp(rows: npt.NDArray[np.void], milliseconds: npt.NDArray[np.int64]) -> N
 
 
 def driven(
-    name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: int = 0, *, others: bool = True
+    name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: Lap = FIRST, *, others: bool = True
 ) -> Iterator[Paced]:
     """Yield the datagrams of a virtual drive.
 

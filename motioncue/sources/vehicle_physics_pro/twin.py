@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motioncue.drive.car import GEARS, body_axes
-from motioncue.drive.courses import course
+from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import DatagramSimulator, Paced
 from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, GEAR_MODES, Sdk, to_raw
 from motioncue.sources.vehicle_physics_pro.packets import SIZE, STATES, blank, identify
@@ -69,7 +69,7 @@ def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.vo
     return packets
 
 
-def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: int = 0) -> Iterator[Paced]:
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, lap: Lap = FIRST) -> Iterator[Paced]:
     """Yield the packets of a virtual drive; raise ConfigError for an unknown drive or rate."""
     drive = course(name, rate_hz, duration_s, lap)
     packets = encode_states(drive.states)

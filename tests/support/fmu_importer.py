@@ -40,7 +40,7 @@ class Unit:
         description = ElementTree.parse(folder / "modelDescription.xml").getroot()
         self.version = description.get("fmiVersion")[0]
         (library,) = (folder / "binaries").glob("*/motioncue.so")
-        self.library, self.log = ctypes.CDLL(str(library)), []
+        self.loaded, self.log = ctypes.CDLL(str(library)), []
         token = (token or description.get("guid") or description.get("instantiationToken")).encode()
         places = {"2": (folder / "resources").as_uri(), "3": f"{folder / 'resources'}/"}
         place = (places[self.version] if resources is None else resources).encode()
@@ -59,7 +59,7 @@ class Unit:
         self.log.append((status, category.decode(), text.decode()))
 
     def _function(self, name, result=ctypes.c_int):
-        function = getattr(self.library, f"fmi{self.version}{name}")
+        function = getattr(self.loaded, f"fmi{self.version}{name}")
         function.restype = result
         return function
 

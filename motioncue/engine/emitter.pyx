@@ -204,6 +204,7 @@ cdef class Emitter:
         cdef Tick* t = &self._tick
         cdef Step step
         cdef int64_t now, age
+        cdef bint parked
 
         retune_poll(self._cued)
         if self._number != self._cued.now.number:
@@ -239,8 +240,10 @@ cdef class Emitter:
         t.weight = step.weight
         if s.platform & STANDS:
             chain_stand(self._cued.now.chains[self._driven], t.feedback, s.platform & FOUND)
+        # A frame may be there before the first tick: the platform is parked all the same, and rises from there.
+        parked = self.parked() or not mc_load(&self._counts.ticks)
         encode_outputs(
-            &self._sinks, self._actuations, self._cued, &t.cue, self.parked(), s.state, step.waiting, self._index
+            &self._sinks, self._actuations, self._cued, &t.cue, parked, s.state, step.waiting, self._index
         )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)

@@ -6,6 +6,7 @@ import sys
 import threading
 import types
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 
 import numpy as np
@@ -198,16 +199,17 @@ def test_the_node_feeds_an_engine_and_publishes_where_the_platform_is(conversion
 
     def spin(node):
         made.append(node)
-        time = 0.0
-        while node.engine.newest()[0]["cue"]["surge_displacement"] < 0.01:
-            time += 0.01
+        started = monotonic()
+        while True:
+            time = monotonic() - started
             node.heard["odom"](odometry(turned(), (10.0, 0.0, 0.0), time=time))
             node.heard["imu"](imu(turned(), (2.0, 0.0, 0.0), time=time))
             node.heard["imu"](imu(time=time + 10.0))  # of another time, without an attitude
             node.timers[0][1]()
+            raised = node.published["~/platform"][-1].pose.position.z - node.published["~/cue"][-1].pose.position.z
+            if abs(raised) < 1e-6 and time > 1.0:  # it was parked below neutral, and has risen
+                raise Ended
             threading.Event().wait(0.01)
-        node.timers[0][1]()
-        raise Ended
 
     modules = {
         "rclpy": {"init": lambda: None, "spin": spin, "try_shutdown": lambda: None},

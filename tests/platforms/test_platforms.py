@@ -271,6 +271,25 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
     assert states[-1] == "OFFLINE"
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_frame_that_is_there_before_the_first_packet_does_not_raise_the_platform_at_once(preset):
+    """The drives stand where they are parked when the engine starts, whatever the simulator already sends."""
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    pipeline = Pipeline(profile, FakeClock(10**9), trace=20_000)
+    pipeline.intake.begin(now := 10**9 - 5 * 10**8)
+    for package in drive_packages("beamng", "turns", 60.0)[:300]:
+        pipeline.intake.feed(package.package, now)
+        now += round(package.duration * 1e9)
+        if now > 10**9:
+            pipeline.emitter.run(until_ns=now)
+    sent = pipeline.emitter.trace["actuators"][:, : len(built.names)]
+    assert pipeline.emitter.trace["state"][0] == 1  # engages at its first tick
+    np.testing.assert_array_equal(sent[0], platforms.parked_of(profile.platform, built))
+    assert_within(sent, built)
+    assert np.ptp(sent, axis=0).min() > 1e-4
+
+
 def operated(profile, actions, seconds):
     """Return the pipeline after a drive during which an operator acts: pairs of time [s] and request."""
     pipeline, now, actions = Pipeline(profile, FakeClock(10**9), trace=20_000), 10**9, list(actions)

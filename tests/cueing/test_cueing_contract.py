@@ -41,6 +41,18 @@ VARIANTS = {
         "laws": (
             *("preset=utias", "turned_by=platform", "tilt.law=linear", "tilt.pitch_share=0.5", "tilt.roll_share=1.5"),
         ),
+        "forced": (
+            "preset=utias",
+            "turned=specific_force",
+            "turned_by=platform",
+            "heave.gain=0.8",
+            "tilt.pitch_share=0.5",
+        ),
+        "forced by the car": ("preset=simona", "turned=specific_force", "heave.gain=0.4", "filters=hold"),
+        "shaped": (
+            *("preset=simona", "surge.negative_share=0.5", "sway.dead_zone_m_s2=0.2", "heave.return_m_s2=0.1"),
+            *("yaw.dead_zone_deg_s=1", "yaw.return_deg_s=2", "yaw.angle_limit_deg=20", "sway.return_m_s2=0.2"),
+        ),
         "held": ("preset=utias", "filters=hold", "texture.sway_gain=0.3", "texture.cutoff_hz=1", "texture.limit_m=0.2"),
         "textured": (
             *("preset=simona", "texture.sway_gain=0.5", "texture.roll_gain=1", "texture.pitch_gain=0.3"),

@@ -307,6 +307,19 @@ MIXTURES = {
         *("cueing.preset=utias", "cueing.filters=hold", "cueing.texture.sway_gain=0.5", "cueing.texture.roll_gain=1"),
         "cueing.turned_by=platform",
     ],
+    "force turned by the platform": [
+        *("cueing.turned=specific_force", "cueing.turned_by=platform", "cueing.heave.gain=0.8"),
+        *("cueing.tilt.surge_gain=1.2", "cueing.tilt.pitch_share=0.7", "cueing.sway.limit_m_s2=1.5"),
+    ],
+    "force turned by the car, limited afterwards": [
+        *("cueing.turned=specific_force", "cueing.limited=after_turn", "cueing.sway.limit_m_s2=1.5"),
+        *("cueing.heave.limit_m_s2=0.7", "cueing.filters=hold", "cueing.heave.negative_share=0.5"),
+    ],
+    "dead zones and gains of two sides": [
+        *("cueing.surge.negative_share=0.4", "cueing.heave.negative_share=1.6", "cueing.sway.dead_zone_m_s2=0.8"),
+        *("cueing.heave.dead_zone_m_s2=0.3", "cueing.yaw.dead_zone_deg_s=10", "cueing.tilt.surge_gain=0.9"),
+        *("cueing.surge.scaling.largest_m_s2=8", "cueing.surge.scaling.share=0.4", "cueing.surge.limit_m_s2=1.5"),
+    ],
     "turned by the platform": ["cueing.preset=utias", "cueing.turned_by=platform"],
     "a gain the other way": [
         "cueing.preset=utias",

@@ -60,11 +60,16 @@ AXES = {"roll": 0, "pitch": 1, "yaw": 2}
     order=st.integers(1, 3),
     limit=st.floats(0.5, 60.0),
     cutoff=st.floats(0.005, 2.0),
+    returned=st.none() | st.floats(0.1, 50.0),
+    dead_zone=st.floats(0.0, 30.0),
     rates=st.lists(st.tuples(st.floats(-100.0, 100.0), st.integers(1, 300)), min_size=1, max_size=12),
 )
-def test_no_rate_turns_beyond_the_bound(axis, order, limit, cutoff, rates):
+def test_no_rate_turns_beyond_the_bound(axis, order, limit, cutoff, returned, dead_zone, rates):
     rate = np.concatenate([np.full(ticks, value) for value, ticks in rates])
     bound = [f"cueing.{axis}.{key}" for key in (f"order={order}", f"angle_limit_deg={limit}", f"cutoff_hz={cutoff}")]
+    bound.append(f"cueing.{axis}.dead_zone_deg_s={dead_zone}")
+    if returned is not None:
+        bound.append(f"cueing.{axis}.return_deg_s={returned}")
     cue = motioncue.cue(
         profile("simona", *bound, f"cueing.{axis}.gain=1", f"cueing.{axis}.break_hz=0.05"),
         motion_of(len(rate), **{f"{axis}_rate": rate}),

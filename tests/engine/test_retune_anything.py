@@ -42,6 +42,18 @@ CUEING = (
             "texture": {"roll_gain": 1.0, "limit_m": 0.003},
         }
     },
+    {
+        "cueing": {
+            "algorithm": "classical",
+            "preset": "utias",
+            "turned": "specific_force",
+            "turned_by": "platform",
+            "surge": {"negative_share": 0.2, "return_m_s2": 0.5},
+            "sway": {"order": 1, "dead_zone_m_s2": 1.0, "return_m_s2": 0.1},
+            "heave": {"negative_share": 3.0},
+            "yaw": {"order": 1, "cutoff_hz": 0.01, "dead_zone_deg_s": 5.0, "return_deg_s": 3.0},
+        }
+    },
     {"cueing": {"algorithm": "direct"}},
     {"cueing": {"algorithm": "adaptive", "preset": "small", "adaptation": 0.1}},
     {

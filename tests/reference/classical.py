@@ -4,8 +4,8 @@ Written from the structure (Reid & Nahon; specific force f = a - g, x forward, y
 
 * sustained: T f / g, low-passed, is the sine of the tilt; the tilt's rate and acceleration are limited; nose up for
   force ahead, left side down for force to the right
-* onset: K a, turned by the vehicle's or the platform's pitch and roll into level axes, high-passed; its second integral
-  is displacement
+* onset: K a, or K f, turned by the vehicle's or the platform's pitch and roll into level axes, where K f of a level
+  vehicle at rest is taken off; high-passed, its second integral is displacement
 * rotation: K omega, to Euler rates at the platform's attitude of the tick before, high-passed; its integral is attitude
 * texture: acceleration and body rates, high-passed by a Butterworth filter of third order, are added behind all of this
 * cue: attitude = rotation + tilt; specific force in platform axes R^T (a - g) + g of the onset acceleration
@@ -61,6 +61,14 @@ def bent(value: float, scaling: Any, largest: Any) -> float:
     first, second, third = np.linalg.solve(conditions, [1.0, scaling.share * x, scaling.slope])
     size = min(abs(value), x)
     return float(np.copysign(first * size + second * size**2 + third * size**3, value))
+
+
+def shaped(value: float, dead_zone: float, negative_share: float = 1.0) -> float:
+    """Return an input behind its dead zone, and less on its negative side."""
+    beyond = max(abs(value) - dead_zone, 0.0)
+    value *= beyond**2 / (beyond**2 + dead_zone**2) if beyond > 0.0 else 0.0
+    towards = value / np.sqrt(value**2 + 0.3**2)  # -1 ... 1
+    return float(value * ((1.0 + towards) / 2 + negative_share * (1.0 - towards) / 2))
 
 
 class Tilt:
@@ -196,6 +204,7 @@ class Washout:
             axis, tilt = getattr(self.settings, name), self.settings.tilt
             gain, limit = getattr(tilt, f"{name}_gain"), getattr(tilt, f"{name}_limit_m_s2")
             gain = axis.gain if gain is None else gain
+            value = shaped(value, axis.dead_zone_m_s2, axis.negative_share)
             value = bent(value, axis.scaling, axis.scaling and axis.scaling.largest_m_s2)
             limit = axis.limit_m_s2 if limit is None else limit
             out.append(gain * value if limit is None else np.clip(gain * value, -limit, limit))
@@ -204,6 +213,11 @@ class Washout:
     def _scaled(self, values: Any) -> Any:
         """Return translational values times their gains, within their limits."""
         gains = np.array([axis.gain for axis in self.translation])
+        up = np.array([1.0, 1.0, -1.0])  # negative heave is downward
+        values = up * [
+            shaped(value, axis.dead_zone_m_s2, axis.negative_share)
+            for value, axis in zip(up * values, self.translation, strict=True)
+        ]
         values = [
             bent(value, axis.scaling, axis.scaling and axis.scaling.largest_m_s2)
             for value, axis in zip(values, self.translation, strict=True)
@@ -216,6 +230,7 @@ class Washout:
 
     def _scaled_rates(self, values: Any) -> Any:
         gains = np.array([axis.gain for axis in self.rotation])
+        values = [shaped(v, np.radians(axis.dead_zone_deg_s)) for v, axis in zip(values, self.rotation, strict=True)]
         values = [
             bent(value, axis.scaling, axis.scaling and np.radians(axis.scaling.largest_deg_s))
             for value, axis in zip(values, self.rotation, strict=True)
@@ -237,11 +252,6 @@ class Washout:
         self.tilt = np.array([tilt.step(angle) for tilt, angle in zip(self.tilts, target, strict=True)])
         tilt_rate = (self.tilt - before) / self.dt
 
-        turned_by = matrix(*self.attitude[:2], 0.0) if self.settings.turned_by == "platform" else vehicle
-        level = self._limited(turned_by @ self._scaled(a), "after_turn", self.forces)
-        onset = np.array([f.step(u) for f, u in zip(self.onset, level, strict=True)])
-        acceleration, displacement = onset[:, 0], onset[:, 2]
-
         omega = self._scaled_rates(np.array([motion["roll_rate"], motion["pitch_rate"], motion["yaw_rate"]]))
         euler = np.linalg.solve(rates_matrix(*self.attitude[:2]), omega)
         euler = self._limited(euler, "after_turn", self.rates)
@@ -249,13 +259,23 @@ class Washout:
 
         lean = np.array([-self.tilt[1], self.tilt[0], 0.0])
         lean_rate = np.array([-tilt_rate[1], tilt_rate[0], 0.0])
-        if self.texture:
-            shake = self.texture.step(motion)
-            displacement[1:] += shake[:2, 0]
-            acceleration[1:] += shake[:2, 2]
-            lean[:2] += shake[2:, 0]
-            lean_rate[:2] += shake[2:, 1]
+        shake = self.texture.step(motion) if self.texture else np.zeros((4, 3))
+        lean[:2] += shake[2:, 0]
+        lean_rate[:2] += shake[2:, 1]
         self.attitude = turn[:, 1] + lean
+
+        turned_by = matrix(*self.attitude[:2], 0.0) if self.settings.turned_by == "platform" else vehicle
+        if self.settings.turned == "specific_force":
+            pull = vehicle.T @ DOWN
+            off = a - np.array([*shares, 1.0]) * pull + DOWN  # from what is felt in a level vehicle at rest
+            level = turned_by @ (self._scaled(off) - self.settings.heave.gain * DOWN) + self.settings.heave.gain * DOWN
+        else:
+            level = turned_by @ self._scaled(a)
+        level = self._limited(level, "after_turn", self.forces)
+        onset = np.array([f.step(u) for f, u in zip(self.onset, level, strict=True)])
+        acceleration, displacement = onset[:, 0], onset[:, 2]
+        displacement[1:] += shake[:2, 0]
+        acceleration[1:] += shake[:2, 2]
         rates = rates_matrix(*self.attitude[:2]) @ (turn[:, 0] + lean_rate)
         felt = platform_force(acceleration, *self.attitude)
         values = [felt[0], felt[1], -felt[2], *self.attitude, *rates, *displacement[:2], -displacement[2]]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -13,11 +14,13 @@ from motioncue.errors import ConfigError
 
 __all__ = ["design", "theory"]
 
+AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
+
 
 def design(settings: Classical, rate_hz: float) -> ClassicalWashout:
     """Return the washout described by `settings`, ready to step at `rate_hz`."""
     frequencies: dict[str, float] = {}
-    for name in ("surge", "sway", "heave", "roll", "pitch", "yaw"):
+    for name in AXES:
         axis: TranslationAxis | RotationAxis = getattr(settings, name)
         _check_scaling(name, axis.scaling)
         if axis.order == 3 and axis.break_hz is None:
@@ -59,9 +62,13 @@ def theory(
     * roll, pitch, yaw rate: rate K HP, angle K HP/s; a platform that leans also feels g times the angle
     * roll, pitch: a car that leans feels g times the angle; the share of it that counts is low-passed as sustained
       specific force
+    * ``turned = "specific_force"``: the car's lean is high-passed as its forces are, and all of it less the gain of
+      heave times g times the angle of what turns it, the platform or the car
     * texture: what a channel's own gain times s^3/((s + w)(s^2 + w s + w^2)) adds, in place of K HP
 
     The kernel's tilt rate is the change of the angle in a tick, so it lags the theory by half a tick.
+
+    Dead zones, gains of two sides and returns below a threshold depend on the size of the input and have none: refused.
 
     With ``filters = "hold"`` sections are those of sampled data: with z = exp(s dt), and h and m the velocity and the
     displacement that a unit of acceleration has made after a tick, x'' = u - c1 x' - c0 x becomes
@@ -74,6 +81,12 @@ def theory(
 
     Units: `s` [rad/s].
     """
+    for name in AXES:
+        axis: TranslationAxis | RotationAxis = getattr(settings, name)
+        if axis.returns or (axis.shaped and msgspec.structs.replace(axis, scaling=None).shaped):
+            raise ConfigError(
+                f"cueing.{name}: there is no closed form with a dead zone, a share of negative inputs or a return"
+            )
     dt = 1.0 / rate_hz if rate_hz is not None and settings.filters == "hold" else None
     responses = _washout(settings, channel, s, dt)
     for name, response in _added(settings.texture, channel, s, dt).items():
@@ -97,13 +110,26 @@ def _washout(settings: Classical, channel: str, s: Any, dt: float | None) -> dic
         return {"heave": onset, "heave_displacement": travel}
     elif channel in ("roll_rate", "pitch_rate", "yaw_rate"):
         angle = channel.removesuffix("_rate")
-        return _turned(angle, *_high_pass(getattr(settings, angle), s, dt)[:2])
+        rate, turned, _ = _high_pass(getattr(settings, angle), s, dt)
+        responses = _turned(angle, rate, turned)
+        if settings.turned == "specific_force" and settings.turned_by == "platform" and angle != "yaw":
+            force, lean = ("surge", 1.0) if angle == "pitch" else ("sway", -1.0)
+            more, _, travel = _high_pass(_with_gain(settings, force, -lean * GRAVITY * settings.heave.gain), s, dt)
+            responses[force] += more * turned
+            responses[f"{force}_displacement"] = travel * turned
+        return responses
     else:  # heading has no effect; speed and engine speed pass unchanged
         return {channel: np.ones(s.shape)} if channel in ("speed", "engine_speed") else {}
 
-    if channel == angle:  # the car's lean changes specific force without acceleration, so only tilt follows
-        onset, travel = 0.0 * onset, 0.0 * travel
-        sustained = getattr(tilt, f"{angle}_share") * lean * GRAVITY * sustained
+    level = channel != angle  # the car's lean changes specific force without acceleration
+    felt = 1.0 if level else getattr(tilt, f"{angle}_share") * lean * GRAVITY
+    sustained = felt * sustained
+    if settings.turned == "specific_force":
+        turning = sustained if settings.turned_by == "platform" else 0.0 if level else lean * GRAVITY
+        by_gain, _, by_travel = _high_pass(_with_gain(settings, force, settings.heave.gain), s, dt)
+        onset, travel = felt * onset - turning * by_gain, felt * travel - turning * by_travel
+    else:
+        onset, travel = (onset, travel) if level else (0.0 * onset, 0.0 * travel)
     return {
         force: onset + sustained,
         f"{force}_displacement": travel,
@@ -126,6 +152,12 @@ def _added(texture: Texture | None, channel: str, s: Any, dt: float | None) -> d
     )
     a, v, x = _high_pass(band, s, dt)
     return _turned(name, a, v) if channel.endswith("_rate") else {name: a, f"{name}_displacement": x}
+
+
+def _with_gain(settings: Classical, name: str, gain: float) -> Axis:
+    """Return an axis with another gain."""
+    axis: TranslationAxis = getattr(settings, name)
+    return Axis(gain=gain, order=axis.order, cutoff_hz=axis.cutoff_hz, damping=axis.damping, break_hz=axis.break_hz)
 
 
 def _turned(angle: str, rate: Any, turned: Any) -> dict[str, Any]:

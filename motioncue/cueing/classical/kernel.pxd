@@ -18,6 +18,9 @@ cdef extern from "motioncue/cueing/classical/step.h" nogil:
         double per_largest      # 1 / largest; 0 if the scaling is linear
         double square           # with z = |u| / largest: u times 1 + square z + cube z^2
         double cube
+        double dead_zone        # input up to which nothing passes [m/s^2 or rad/s]
+        double mean             # factor on large inputs: mean + half to the positive side, mean - half to the other
+        double half
 
     ctypedef struct HighPassAxis "mc_HighPassAxis":
         FirstOrder outer        # third order only; otherwise it passes everything
@@ -27,6 +30,11 @@ cdef extern from "motioncue/cueing/classical/step.h" nogil:
         double limit            # [rad]; infinite: none
         double per_limit        # 1 / limit [1/rad]
         double room             # rate that takes the angle from 0 to the limit in a tick [rad/s]; held input: or nearly so
+
+    ctypedef struct Return "mc_Return":     # to neutral
+        double most             # threshold of input and of what brings it back [m/s^2 or rad/s]; 0: none
+        double by_speed         # [1/s]; of a rotation, whose rate is brought back, by its angle
+        double by_place         # [1/s^2]
 
     ctypedef struct HighPassState "mc_HighPassState":
         double outer            # state of the outer section [m/s^2 or rad/s]
@@ -60,13 +68,18 @@ cdef extern from "motioncue/cueing/classical/step.h" nogil:
         HighPassAxis translation[3]
         HighPassAxis rotation[3]
         Bound bounds[3]         # of the high-passed roll, pitch, yaw
+        Return returns[6]       # of displacements and of angles
         TiltAxis tilt[2]        # for surge (pitch) and sway (roll)
         Texture texture
         double turned_limits[6] # of level accelerations and Euler rates; infinite unless limits act on these
         double linear           # whether the tilt is f/g instead of its arc sine: 1 or 0
         double by_platform      # whether the platform's attitude turns accelerations into level axes: 1 or 0
-        double curved           # whether any scaling is a polynomial: 1 or 0
+        double forced           # whether specific force is turned instead of acceleration: 1 or 0
+        double otherwise        # whether it is by_platform or forced: 1 or 0
+        double upright          # gravity times the gain of heave if forced [m/s^2], else 0
+        double curved           # whether it is forced, or any scaling more than a gain and a limit: 1 or 0
         double bounded          # whether any angle has a bound: 1 or 0
+        double either           # whether the filters' input is held, or anything brought back below a threshold: 1 or 0
         double textured         # whether there is texture: 1 or 0
         double held             # whether the filters' input is held between ticks: 1 or 0
         double limited_late     # whether limits act on what has been turned: 1 or 0

@@ -19,6 +19,7 @@ cdef extern from "motioncue/cueing/classical/lanes.h" nogil:
 cdef double DEGREE = M_PI / 180.0
 cdef double SLOWEST = 1e-9      # [rad/s] lowest corner frequency, a turn in 200 years; the square of a lower one may be 0
 cdef double CATCH_UP = 1.0      # [rad/s^2] bound on the acceleration of a tilt that lags after a change of settings
+cdef double RETURN = 1.0        # [rad/s] natural frequency with which travel returns below a threshold, and corner of an angle
 cdef double DOUBLING_S = 0.25   # [s] time in which that bound becomes twice as large after the fade
 
 
@@ -39,9 +40,10 @@ cdef double limit_of(value, double unit=1.0):
     return INFINITY if value is None else value * unit
 
 
-cdef Scaling scaling_of(double gain, double limit, shape, double largest):
-    """Return a scaling; `shape` is None for a linear one, whose `largest` is infinite."""
+cdef Scaling scaling_of(double gain, double limit, shape, double largest, double dead_zone, double other=1.0):
+    """Return a scaling; `shape` is None for a linear one, whose `largest` is infinite; `other`: share of negative inputs."""
     cdef Scaling scaling
+    scaling.dead_zone, scaling.mean, scaling.half = dead_zone, 0.5 * (1.0 + other), 0.5 * (1.0 - other)
     scaling.gain, scaling.limit, scaling.largest, scaling.per_largest = gain, limit, largest, 1.0 / largest
     scaling.square, scaling.cube = (0.0, 0.0) if shape is None else shape.coefficients()
     return scaling
@@ -74,6 +76,13 @@ cdef void fill_bound(Bound* bound, const HighPassAxis* axis, double limit, bint 
     bound.room = (1.0 if hold else 0.5) * limit / axis.inner.k
     if hold and limit < INFINITY:       # the spring moves the angle too, by this share of it
         bound.room *= max(0.0, 1.0 - axis.inner.c0 * axis.inner.m)
+
+
+cdef Return return_of(value, double unit, bint turning):
+    """Return how an axis returns to neutral below a threshold; None: not beyond what its filter does."""
+    if value is None:
+        return Return(0.0, 0.0, 0.0)
+    return Return(value * unit, RETURN, 0.0) if turning else Return(value * unit, 2.0 * RETURN, RETURN * RETURN)
 
 
 cdef void axis_continue(const HighPassAxis* axis, const HighPassAxis* before, HighPassState* s) noexcept nogil:
@@ -180,12 +189,20 @@ cdef class ClassicalWashout(Algorithm):
             axis, shape = translation[i], translation[i].scaling
             largest[i] = limit_of(None if shape is None else shape.largest_m_s2)
             limit = limit_of(axis.limit_m_s2)
-            self.coeffs.scaling[2 + i] = scaling_of(axis.gain, INFINITY if late else limit, shape, largest[i])
+            self.coeffs.scaling[2 + i] = scaling_of(
+                axis.gain, INFINITY if late else limit, shape, largest[i], axis.dead_zone_m_s2, axis.negative_share
+            )
+            if i == 2:                  # its input is downward
+                self.coeffs.scaling[4].half = -self.coeffs.scaling[4].half
+            self.coeffs.returns[i] = return_of(axis.return_m_s2, 1.0, False)
             self.coeffs.turned_limits[i] = limit if late else INFINITY
             axis, shape = rotation[i], rotation[i].scaling
             angle = limit_of(None if shape is None else shape.largest_deg_s, DEGREE)
             limit = limit_of(axis.limit_deg_s, DEGREE)
-            self.coeffs.scaling[5 + i] = scaling_of(axis.gain, INFINITY if late else limit, shape, angle)
+            self.coeffs.scaling[5 + i] = scaling_of(
+                axis.gain, INFINITY if late else limit, shape, angle, axis.dead_zone_deg_s * DEGREE
+            )
+            self.coeffs.returns[3 + i] = return_of(axis.return_deg_s, DEGREE, True)
             self.coeffs.turned_limits[3 + i] = limit if late else INFINITY
             angle = limit_of(rotation[i].angle_limit_deg, DEGREE)
             fill_axis(&self.coeffs.translation[i], translation[i], dt, hold)
@@ -196,16 +213,25 @@ cdef class ClassicalWashout(Algorithm):
         for i, (name, cutoff_hz) in enumerate((("surge", tilt.surge_cutoff_hz), ("sway", tilt.sway_cutoff_hz))):
             self.coeffs.tilt[i].low_pass = second_order(max(SLOWEST, 2.0 * M_PI * cutoff_hz), tilt.damping, dt, hold)
             gain, most = settings.sustained(name)
-            self.coeffs.scaling[i] = scaling_of(gain, limit_of(most), translation[i].scaling, largest[i])
+            axis = translation[i]
+            self.coeffs.scaling[i] = scaling_of(
+                gain, limit_of(most), axis.scaling, largest[i], axis.dead_zone_m_s2, axis.negative_share
+            )
             self.coeffs.tilt[i].slope = (tilt.pitch_share, tilt.roll_share)[i] * GRAVITY
             self.coeffs.tilt[i].rate = limit_of(tilt.rate_limit_deg_s, DEGREE) * dt
             self.coeffs.tilt[i].acceleration = limit_of(tilt.acceleration_limit_deg_s2, DEGREE) * dt * dt
         self.coeffs.linear = tilt.law == "linear"
         self.coeffs.by_platform = settings.turned_by == "platform"
+        forced = settings.turned == "specific_force"
+        if forced:
+            self.coeffs.forced, self.coeffs.upright = 1.0, GRAVITY * settings.heave.gain
+        self.coeffs.otherwise = forced or self.coeffs.by_platform
         self.coeffs.limited_late = late
         self.coeffs.held = hold
-        if any(axis.scaling is not None for axis in translation + rotation):
+        if forced or any(axis.shaped for axis in translation + rotation):
             self.coeffs.curved = 1.0
+        if hold or any(axis.returns for axis in translation + rotation):
+            self.coeffs.either = 1.0
         if settings.texture is not None:
             fill_texture(&self.coeffs.texture, settings.texture, dt, hold)
             self.coeffs.textured = 1.0

@@ -196,6 +196,24 @@ class TranslationAxis(Axis, frozen=True, kw_only=True):
 
     limit_m_s2: Positive | None = None
     """Largest scaled input [m/s^2]; unlimited if not given."""
+    negative_share: Annotated[float, msgspec.Meta(ge=0, le=10)] = 1.0
+    """Gain of negative inputs (braking, force to the left, downward) as a share of that of positive ones, of onset and
+    tilt alike; the one goes over into the other within some 0.3 m/s^2 about 0."""
+    dead_zone_m_s2: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0
+    """Input up to which nothing passes [m/s^2], of onset and tilt alike; half of it passes at twice that."""
+    return_m_s2: Positive | None = None
+    """Threshold [m/s^2]: while the filter's input is below it, travel is brought back to neutral by no more than it.
+    If not given, the filter alone does that."""
+
+    @property
+    def shaped(self) -> bool:
+        """Whether its input is scaled by more than a gain and a limit."""
+        return self.scaling is not None or self.negative_share != 1.0 or self.dead_zone_m_s2 > 0.0
+
+    @property
+    def returns(self) -> bool:
+        """Whether it is brought back to neutral below a threshold."""
+        return self.return_m_s2 is not None
 
 
 class RotationAxis(Axis, frozen=True, kw_only=True):
@@ -209,6 +227,21 @@ class RotationAxis(Axis, frozen=True, kw_only=True):
     angle_limit_deg: Positive | None = None
     """Largest angle of the high-passed rotation [deg]: away from 0, a rate is followed by 1 - (angle/limit)^2 of it.
     Unlimited if not given."""
+    dead_zone_deg_s: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
+    """Rate up to which nothing passes [deg/s]; half of it passes at twice that."""
+    return_deg_s: Positive | None = None
+    """Threshold [deg/s]: while the filter's input is below it, the angle is brought back to 0 by no more than it.
+    If not given, the filter alone does that."""
+
+    @property
+    def shaped(self) -> bool:
+        """Whether its input is scaled by more than a gain and a limit."""
+        return self.scaling is not None or self.dead_zone_deg_s > 0.0
+
+    @property
+    def returns(self) -> bool:
+        """Whether it is brought back to neutral below a threshold."""
+        return self.return_deg_s is not None
 
 
 class Tilt(Table, frozen=True, kw_only=True):
@@ -298,8 +331,11 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     yaw: RotationAxis
     tilt: Tilt
     turned_by: Literal["car", "platform"] = "car"
-    """Attitude that turns scaled accelerations into the level axes in which the platform is displaced: the car's, as
-    in the world, or the platform's, so that they are felt along the axes of the car."""
+    """Attitude that turns what is scaled into the level axes in which the platform is displaced: the car's, as in the
+    world, or the platform's, so that it is felt along the axes of the car."""
+    turned: Literal["acceleration", "specific_force"] = "acceleration"
+    """What is scaled and turned: acceleration, or specific force with gravity, to which that of a level car is added
+    afterwards.  Turned by the platform's attitude, the onset is then less by what tilt presents already."""
     limited: Literal["before_turn", "after_turn"] = "before_turn"
     """What the limits of the axes act on: accelerations and rates along the car's axes, or what these have become,
     level accelerations and Euler rates."""

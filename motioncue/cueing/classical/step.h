@@ -10,6 +10,7 @@
 #define MOTIONCUE_WASHOUT_H
 #include "motioncue/cueing/pose.h"
 #include "motioncue/cueing/tilt.h"
+#define MC_SIDES 0.3 /* [m/s^2] input about 0 in which the gain goes from that of one side to that of the other */
 #define MC_TEMPLATE "motioncue/cueing/classical/step.h"
 #include "motioncue/core/scalar.h"
 #undef MC_TEMPLATE
@@ -20,6 +21,7 @@
 
 typedef struct {
     real gain, limit, largest, per_largest, square, cube;
+    real dead_zone, mean, half;
 } NAME(Scaling);
 
 typedef struct {
@@ -32,6 +34,10 @@ typedef struct {
 } NAME(Bound);
 
 typedef struct {
+    real most, by_speed, by_place;
+} NAME(Return);
+
+typedef struct {
     real outer;
     NAME(SecondOrderState) inner;
     NAME(Integrals) integrals;
@@ -41,8 +47,21 @@ INLINE real NAME(scale)(const NAME(Scaling) *s, real u) {
     return NAME(saturate)(s->gain * u, s->limit);
 }
 
-/* Return the input whose product with the gain is the polynomial of the input; a linear scaling has none. */
-INLINE real NAME(bend)(const NAME(Scaling) *s, real u) {
+/* Return x / sqrt(x^2 + width^2): its sign where it is large, through 0 without a corner. */
+INLINE real NAME(side)(real x, real width) {
+    const real q = width / NAME(magnitude)(x); /* infinite at 0, and no square of a large x */
+    return NAME(with_sign)(1.0 / NAME(root)(1.0 + q * q), x);
+}
+
+/* Return the input whose product with the gain is what the dead zone, the gains of the two sides and the polynomial make of it.
+ *
+ * With d the dead zone and e = |u| - d, u becomes u e^2 / (e^2 + d^2), and 0 up to d.  Then it is times mean + half side(u).
+ */
+INLINE real NAME(bend)(const NAME(Scaling) *s, real input) {
+    const real beyond = NAME(magnitude)(input) - s->dead_zone;
+    const real q = s->dead_zone / NAME(pick)(beyond > ALL(0.0), beyond, ALL(0.0));
+    const real left = NAME(pick)(s->dead_zone > ALL(0.0), input / (1.0 + q * q), input);
+    const real u = left * (s->mean + s->half * NAME(side)(left, ALL(MC_SIDES)));
     const real held = NAME(saturate)(u, s->largest), z = NAME(magnitude)(held) * s->per_largest;
     return NAME(pick)(s->per_largest > ALL(0.0), held * (1.0 + z * (s->square + z * s->cube)), u);
 }
@@ -63,6 +82,18 @@ INLINE real NAME(bound)(const NAME(Bound) *b, real angle, real rate) {
     return NAME(saturate)(slowed, b->room * (1.0 - z));
 }
 
+/* Return the rate or acceleration that brings an axis back to 0 while its input `u` is below the threshold, which it keeps too.
+ *
+ * It acts by (1 - (u / most)^2)^2 of it, so that it comes and goes without a corner.  From far it aims at the speed
+ * sqrt(most x), from which half of what it may is enough to brake.
+ */
+INLINE real NAME(returned)(const NAME(Return) *r, const NAME(SecondOrderState) *s, real u) {
+    const real far = NAME(root)(1.0 + 0.25 * NAME(magnitude)(s->x) / r->most);
+    const real pull = r->by_speed * s->v + r->by_place * (s->x / far);
+    const real z = NAME(saturate)(u / r->most, ALL(1.0)), calm = 1.0 - z * z;
+    return NAME(pick)(r->most > ALL(0.0), r->most * calm * calm * NAME(side)(pull, r->most), ALL(0.0));
+}
+
 /* As high_pass, with the angle within a bound; what is left of the rate is the output. */
 INLINE real NAME(high_pass_bounded)(
     const NAME(HighPassAxis) *axis, const NAME(Bound) *b, NAME(HighPassState) *state, real u
@@ -76,10 +107,11 @@ INLINE real NAME(high_pass_bounded)(
 
 /* As high_pass_bounded where some sections have their input held; a bound may be infinite. */
 INLINE real NAME(high_pass_either)(
-    const NAME(HighPassAxis) *axis, flag held, const NAME(Bound) *b, NAME(HighPassState) *state, real u
+    const NAME(HighPassAxis) *axis, flag held, const NAME(Bound) *b, const NAME(Return) *r, NAME(HighPassState) *state, real u
 ) {
     const real inner = NAME(high_pass_1)(&axis->outer, &state->outer, u);
-    const real rate = NAME(high_passed_2)(&axis->inner, &state->inner, inner);
+    real rate = NAME(high_passed_2)(&axis->inner, &state->inner, inner);
+    if (r) rate = rate - NAME(returned)(r, &state->inner, u);
     const real left = b ? NAME(bound)(b, state->inner.v, rate) : rate;
     NAME(integrate_either_2)(&axis->inner, held, &state->inner, left, &state->integrals);
     return left;
@@ -130,7 +162,7 @@ INLINE void NAME(shake)(
     NAME(Shake) *out
 ) {
     const real high =
-        NAME(any)(held) ? NAME(high_pass_either)(band, held, NULL, state, u) : NAME(high_pass)(band, state, u);
+        NAME(any)(held) ? NAME(high_pass_either)(band, held, NULL, NULL, state, u) : NAME(high_pass)(band, state, u);
     out->x = axis->gain * (turning ? state->integrals.v : state->integrals.x);
     out->v = axis->gain * (turning ? high : state->integrals.v);
     out->a = turning ? ALL(0.0) : axis->gain * high;
@@ -141,10 +173,12 @@ typedef struct {
     NAME(Scaling) scaling[8];
     NAME(HighPassAxis) translation[3], rotation[3];
     NAME(Bound) bounds[3];
+    NAME(Return) returns[6];
     NAME(TiltAxis) tilt[2];
     NAME(Texture) texture;
     real turned_limits[6];
-    real linear, by_platform, curved, bounded, textured, held, limited_late, gravity, ticks_per_second;
+    real linear, by_platform, forced, otherwise, upright, curved, bounded, either, textured, held, limited_late;
+    real gravity, ticks_per_second;
 } NAME(WashoutCoeffs);
 
 typedef struct {
@@ -159,13 +193,9 @@ typedef struct { /* inputs of the filters, computed from a motion */
     real g_sin[2], aim[2], level[3], rates[3];
 } NAME(Demand);
 
-/* Saturate level accelerations and Euler rates where the limits act on these. */
-INLINE void NAME(saturate_turned)(const NAME(WashoutCoeffs) *w, real *level, real *euler) {
+INLINE void NAME(saturate_3)(real *v, const real *limits) {
     MC_UNROLL
-    for (int i = 0; i < 3; i++) {
-        level[i] = NAME(saturate)(level[i], w->turned_limits[i]);
-        euler[i] = NAME(saturate)(euler[i], w->turned_limits[3 + i]);
-    }
+    for (int i = 0; i < 3; i++) v[i] = NAME(saturate)(v[i], limits[i]);
 }
 
 /* Start every filter that has not run yet from rest at this tick's input, so that engaging causes no transient. */
@@ -175,8 +205,10 @@ INLINE void NAME(prime)(
     const flag fresh = s->primed == ALL(0.0), held = w->held != ALL(0.0); /* states of a held input are 0 at rest */
     const real shaken[4] = {motion[MC_SWAY], -motion[MC_HEAVE], motion[MC_ROLL_RATE], motion[MC_PITCH_RATE]};
     real euler[3], level[3] = {in->level[0], in->level[1], in->level[2]};
+    level[2] = NAME(pick)(w->by_platform != ALL(0.0), level[2] + w->upright, level[2]); /* at neutral nothing turns it */
     NAME(euler_rates)(s->platform, in->rates, euler);
-    NAME(saturate_turned)(w, level, euler);
+    NAME(saturate_3)(level, w->turned_limits);
+    NAME(saturate_3)(euler, w->turned_limits + 3);
     for (int i = 0; i < 3; i++) {
         NAME(start)(&w->translation[i], &s->translation[i], fresh, NAME(pick)(held, ALL(0.0), level[i]));
     }
@@ -223,6 +255,8 @@ INLINE void NAME(washout_in)(const NAME(WashoutCoeffs) *w, const real *motion, N
         motion[MC_ROLL_RATE], motion[MC_PITCH_RATE], motion[MC_YAW_RATE]
     };
     if (NAME(any)(w->curved != ALL(0.0))) {
+        const real felt[3] = {u[0], u[1], u[4] + g * (1.0 - cr * cp)};
+        NAME(pick_3)(w->forced != ALL(0.0), felt, u + 2);
         MC_UNROLL
         for (int i = 0; i < 8; i++) u[i] = NAME(bend)(&w->scaling[i], u[i]);
     }
@@ -236,9 +270,16 @@ INLINE void NAME(washout_in)(const NAME(WashoutCoeffs) *w, const real *motion, N
     in->rates[2] = NAME(scale)(&w->scaling[7], u[7]);
 
     /* f rotated to inertial, + g; left in body axes if the platform's attitude is to turn it. */
-    const flag by_platform = w->by_platform != ALL(0.0);
     NAME(turn_level)(a, sr, cr, sp, cp, in->level);
-    if (NAME(any)(by_platform)) NAME(pick_3)(by_platform, a, in->level);
+    if (NAME(any)(w->otherwise != ALL(0.0))) {
+        const flag forced = w->forced != ALL(0.0);
+        const real f[3] = {a[0], a[1], NAME(pick)(forced, a[2] - w->upright, a[2])};
+        real turned[3];
+        NAME(turn_level)(f, sr, cr, sp, cp, turned);
+        turned[2] = NAME(pick)(forced, turned[2] + w->upright, turned[2]);
+        NAME(pick_3)(w->otherwise != ALL(0.0), turned, in->level);
+        NAME(pick_3)(w->by_platform != ALL(0.0), f, in->level);
+    }
 }
 
 /* Low-pass the sines of the tilts; changes the state. */
@@ -279,41 +320,70 @@ INLINE void NAME(roughen)(
     }
 }
 
+/* High-pass level accelerations; fill accelerations and displacements. */
+INLINE void NAME(slide)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *level, real *a, real *travel) {
+    if (NAME(any)(w->either != ALL(0.0))) {
+        const flag held = w->held != ALL(0.0);
+        MC_UNROLL
+        for (int i = 0; i < 3; i++) {
+            const NAME(Return) *back = &w->returns[i];
+            a[i] = NAME(high_pass_either)(&w->translation[i], held, NULL, back, &s->translation[i], level[i]);
+        }
+    } else {
+        MC_UNROLL
+        for (int i = 0; i < 3; i++) a[i] = NAME(high_pass)(&w->translation[i], &s->translation[i], level[i]);
+    }
+    MC_UNROLL
+    for (int i = 0; i < 3; i++) travel[i] = s->translation[i].integrals.x;
+}
+
+/* High-pass what the platform's attitude turns into level axes, beside what the outputs have of texture. */
+INLINE void NAME(slide_turned)(
+    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const NAME(Demand) *in, NAME(PlatformMotion) *out
+) {
+    const flag by_platform = w->by_platform != ALL(0.0);
+    const NAME(Turn) *roll = &s->platform[0], *pitch = &s->platform[1];
+    real level[3] = {in->level[0], in->level[1], in->level[2]}, turned[3], a[3], travel[3];
+    NAME(turn_level)(level, roll->sine, roll->cosine, pitch->sine, pitch->cosine, turned);
+    turned[2] = turned[2] + w->upright;
+    NAME(pick_3)(by_platform, turned, level);
+    if (NAME(any)(w->limited_late != ALL(0.0))) NAME(saturate_3)(level, w->turned_limits);
+    NAME(slide)(w, s, level, a, travel);
+    MC_UNROLL
+    for (int i = 0; i < 3; i++) {
+        out->a[i] = a[i] + out->a[i];
+        out->travel[i] = travel[i] + out->travel[i];
+    }
+}
+
 /* High-pass and move the platform; changes the state, since each tick needs the attitude of the tick before. */
 INLINE void NAME(washout_move)(
     const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, const NAME(Demand) *in,
     NAME(PlatformMotion) *out
 ) {
     const flag by_platform = w->by_platform != ALL(0.0);
-    const NAME(Turn) *roll = &s->platform[0], *pitch = &s->platform[1];
     real euler[3], level[3] = {in->level[0], in->level[1], in->level[2]};
     NAME(euler_rates)(s->platform, in->rates, euler);
+    if (NAME(any)(w->limited_late != ALL(0.0))) {
+        NAME(saturate_3)(level, w->turned_limits);
+        NAME(saturate_3)(euler, w->turned_limits + 3);
+    }
     if (NAME(any)(by_platform)) {
-        real turned[3];
-        NAME(turn_level)(level, roll->sine, roll->cosine, pitch->sine, pitch->cosine, turned);
-        NAME(pick_3)(by_platform, turned, level);
-    }
-    if (NAME(any)(w->limited_late != ALL(0.0))) NAME(saturate_turned)(w, level, euler);
-    const flag held = w->held != ALL(0.0);
-    if (NAME(any)(held)) {
         MC_UNROLL
-        for (int i = 0; i < 3; i++) {
-            out->a[i] = NAME(high_pass_either)(&w->translation[i], held, NULL, &s->translation[i], level[i]);
-        }
+        for (int i = 0; i < 3; i++) out->a[i] = out->travel[i] = ALL(-0.0); /* what is added to it keeps its bits */
     } else {
-        MC_UNROLL
-        for (int i = 0; i < 3; i++) out->a[i] = NAME(high_pass)(&w->translation[i], &s->translation[i], level[i]);
+        NAME(slide)(w, s, level, out->a, out->travel);
     }
-    MC_UNROLL
-    for (int i = 0; i < 3; i++) out->travel[i] = s->translation[i].integrals.x;
     /* Nose up presents forward force; left side down presents force to the right. */
     const real nose = NAME(tilt)(&w->tilt[0], &s->tilt[0], in->aim[0]) * w->ticks_per_second;
     const real side = NAME(tilt)(&w->tilt[1], &s->tilt[1], in->aim[1]) * w->ticks_per_second;
-    if (NAME(any)(held)) {
+    if (NAME(any)(w->either != ALL(0.0))) {
+        const flag held = w->held != ALL(0.0);
         MC_UNROLL
         for (int i = 0; i < 3; i++) {
+            const NAME(Return) *back = &w->returns[3 + i];
             out->rates[i] =
-                NAME(high_pass_either)(&w->rotation[i], held, &w->bounds[i], &s->rotation[i], euler[i]);
+                NAME(high_pass_either)(&w->rotation[i], held, &w->bounds[i], back, &s->rotation[i], euler[i]);
         }
     } else if (NAME(any)(w->bounded != ALL(0.0))) {
         MC_UNROLL
@@ -334,6 +404,7 @@ INLINE void NAME(washout_move)(
     out->roll = s->platform[0];
     out->pitch = s->platform[1];
     out->yaw = s->rotation[2].integrals.v;
+    if (NAME(any)(by_platform)) NAME(slide_turned)(w, s, in, out);
 }
 
 /* Do one tick; the caller copies the channels that the washout passes through (speed, engine speed, time). */

@@ -123,6 +123,7 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
         weights.speed / speed,
         weights.effort / acceleration,
         weights.smoothness * JERK_S / acceleration,
+        weights.conflict / THRESHOLDS[0],
     )
     ahead = nodes(sum(lengths), step_s, NODES_S)
     found: list[Group] = []

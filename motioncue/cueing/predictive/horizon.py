@@ -13,7 +13,19 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 
-__all__ = ["CANAL_S", "GAINS", "ORGANS_S", "Bounds", "Cost", "Program", "blocks", "nodes", "program"]
+__all__ = [
+    "CANAL_S",
+    "CONFLICT",
+    "GAINS",
+    "ORGANS_S",
+    "Bounds",
+    "Cost",
+    "Program",
+    "blocks",
+    "conflict_step",
+    "nodes",
+    "program",
+]
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Whole: TypeAlias = npt.NDArray[np.int32]
@@ -25,6 +37,11 @@ ORGANS_S = (OTOLITH_S,) * 3 + (CANAL_S,) * 3
 GAINS = ((0.8, -0.4),) * 3 + ((1.0, -1.0),) * 3
 """Perceived error by e and by x, for each sense: the organs of `motioncue.scoring.senses` below 3 Hz, that is
 0.4 (10 s + 1)/(5 s + 1) and 5.73 s/(5.73 s + 1)."""
+
+CONFLICT = (0.3, 1.0 / 3.0, 5.0 / 3.0)
+"""Conflict c between sensed and expected vertical by a specific force f: 0.3 s / (s^2 + s/3 + 5/3), for each sense.
+The model of `motioncue.scoring.sickness` about upright, with tau = 2 s, Ka = 0.1, Kvc = 5, Kac = 0.5, where all of f
+is taken for acceleration: c' = ((1 - Ka) f - Kvc x - c) / (1 + Kac) / tau, x' = c."""
 
 TILTS = {0: (4, GRAVITY), 1: (3, -GRAVITY)}  # sense of force: the channel that tilts, and the force by its angle
 TILTING = (3, 4)  # channels whose rate is bounded for the sake of the occupant
@@ -45,6 +62,8 @@ class Cost(NamedTuple):
     effort: Array
     smoothness: Array
     """The same of its derivatives; of the third one last."""
+    conflict: float = 0.0
+    """Weight of the conflict about the vertical [per m/s^2]."""
 
 
 class Bounds(NamedTuple):
@@ -116,6 +135,10 @@ class _Rows(NamedTuple):
     acceleration: Array
     organs: Array
     errors: Array
+    force: Array
+    """Specific force on the platform, of senses whose conflict counts."""
+    conflict: Array
+    """Conflict and its integral by turns, of these."""
 
 
 def _errors(
@@ -132,14 +155,42 @@ def _errors(
     return errors
 
 
-def _after(now: _Rows, push: Array, car: Array, step_s: float, channels: Sequence[int], senses: Sequence[int]) -> _Rows:
+def _conflicting(senses: Sequence[int], cost: Cost) -> list[int]:
+    """Return the rows of senses whose conflict counts."""
+    return [row for row, sense in enumerate(senses) if sense < 3 and cost.conflict > 0.0]
+
+
+def conflict_step(step_s: float) -> tuple[Array, Array, Array]:
+    """Return what a step makes of conflict and its integral: of themselves, of the force before and of that after.
+
+    The force goes along a straight line.  By the series of the exponential.
+    """
+    by_force, damping, stiffness = CONFLICT
+    model = np.zeros((4, 4))
+    model[:2, :3] = [[-damping * step_s, -stiffness * step_s, by_force * step_s], [step_s, 0.0, 0.0]]
+    model[2, 3] = 1.0
+    term = whole = np.eye(4)
+    for k in range(1, 30):
+        term = term @ model / k
+        whole = whole + term
+    return whole[:2, :2], whole[:2, 2] - whole[:2, 3], whole[:2, 3]
+
+
+def _after(
+    now: _Rows, push: Array, car: Array, step_s: float, channels: Sequence[int], senses: Sequence[int], rows: list[int]
+) -> _Rows:
     """Return the rows one step later, when accelerations have gone to `push` along straight lines."""
     place = now.place + step_s * now.speed + step_s**2 * (2.0 * now.acceleration + push) / 6.0
     speed = now.speed + 0.5 * step_s * (now.acceleration + push)
     errors = _errors(channels, senses, place, speed, push, car)
     kept = np.exp(-step_s / np.array([ORGANS_S[sense] for sense in senses]))[:, None]
     organs = kept * now.organs + (1.0 - kept) * 0.5 * (now.errors + errors)
-    return _Rows(place, speed, push, organs, errors)
+    force, conflict = (car - errors)[rows], now.conflict
+    if rows:
+        own, before, after = conflict_step(step_s)
+        kept = np.kron(np.eye(len(rows)), own) @ conflict
+        conflict = kept + np.kron(now.force, before[:, None]) + np.kron(force, after[:, None])
+    return _Rows(place, speed, push, organs, errors, force, conflict)
 
 
 def _costs(
@@ -154,6 +205,7 @@ def _costs(
         cost.speed[picked, None] * now.speed,
         cost.effort[picked, None] * now.acceleration,
         cost.smoothness[picked, None] * (now.acceleration - before) / step_s,
+        cost.conflict * now.conflict[::2],
     ]
     return np.asarray(np.sqrt(step_s) * np.concatenate(rows))
 
@@ -164,17 +216,18 @@ def _tail(step_s: float, channels: Sequence[int], senses: Sequence[int], cost: C
     By the discrete algebraic Riccati equation: the platform is then steered without bounds, and the car's motion
     decays.
     """
-    moved, felt = len(channels), len(senses)
-    size = 3 * moved + 2 * felt
+    moved, felt, at = len(channels), len(senses), _conflicting(senses, cost)
+    size = 3 * moved + 2 * felt + 2 * len(at)
     wide = size + moved
     unit = np.eye(wide)
     place, speed, push = (unit[k * moved : (k + 1) * moved] for k in range(3))
-    organs, car = unit[3 * moved : 3 * moved + felt], unit[3 * moved + felt : size]
+    organs, car = unit[3 * moved : 3 * moved + felt], unit[3 * moved + felt : 3 * moved + 2 * felt]
     steered = unit[size:]
-    now = _Rows(place, speed, push, organs, _errors(channels, senses, place, speed, push, car))
+    errors = _errors(channels, senses, place, speed, push, car)
+    now = _Rows(place, speed, push, organs, errors, (car - errors)[at], unit[size - 2 * len(at) : size])
     later = np.exp(-step_s / FADE_S) * car
-    next_ = _after(now, steered, later, step_s, channels, senses)
-    model = np.concatenate([next_.place, next_.speed, next_.acceleration, next_.organs, later])
+    next_ = _after(now, steered, later, step_s, channels, senses, at)
+    model = np.concatenate([next_.place, next_.speed, next_.acceleration, next_.organs, later, next_.conflict])
     # The change of acceleration is the only cost of what is steered; the rest is counted when it has come about.
     rows = _costs(next_, push, step_s, channels, senses, cost)
     form = rows.T @ rows
@@ -219,18 +272,20 @@ def program(
     """
     moved, felt = len(channels), len(senses)
     limits = np.array([min(scale[c], tilt[1]) if c in TILTING else scale[c] for c in channels])
-    known = 3 * moved + felt + felt * len(ahead)
+    rows_at = _conflicting(senses, cost)
+    car_end = 3 * moved + felt + felt * len(ahead)
+    known = car_end + 2 * len(rows_at)
     unit = np.eye(known + moved * len(lengths))
     knots = [unit[known + k * moved : known + (k + 1) * moved] * limits[:, None] for k in range(len(lengths))]
-    foreseen = unit[3 * moved + felt : known].reshape(felt, len(ahead), -1)
+    foreseen = unit[3 * moved + felt : car_end].reshape(felt, len(ahead), -1)
 
     def car(step: int) -> Array:
         return np.asarray(np.tensordot(ahead[:, step], foreseen, axes=(0, 1)))
 
     place, speed, push = (unit[k : 3 * moved : 3] for k in range(3))
-    now = _Rows(
-        place, speed, push, unit[3 * moved : 3 * moved + felt], _errors(channels, senses, place, speed, push, car(0))
-    )
+    errors = _errors(channels, senses, place, speed, push, car(0))
+    organs = unit[3 * moved : 3 * moved + felt]
+    now = _Rows(place, speed, push, organs, errors, (car(0) - errors)[rows_at], unit[car_end:known])
     form = np.zeros((len(unit), len(unit)))
     ends: list[_Rows] = []
     jerks: list[Array] = []
@@ -242,14 +297,14 @@ def program(
         for k in range(1, length + 1):
             step += 1
             before = now.acceleration
-            now = _after(now, start + (knot - start) * (k / length), car(step), step_s, channels, senses)
+            now = _after(now, start + (knot - start) * (k / length), car(step), step_s, channels, senses, rows_at)
             costs.append(_costs(now, before, step_s, channels, senses, cost))
         block = np.concatenate(costs)
         form += block.T @ block  # once a block: BLAS shares each product among threads that wait for each other
         ends.append(now)
         jerks.append((knot - start) / (length * step_s))
         turns.append(car(step)[:, :known])
-    end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step)])
+    end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step), now.conflict])
     form += end.T @ _tail(step_s, channels, senses, cost) @ end
     rows, low, high, bound, at_block, per_place, per_speed, per_push, tilting = _bounded(
         channels, ends, jerks, bounds, tilt[0]

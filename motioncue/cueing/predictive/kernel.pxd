@@ -26,6 +26,7 @@ ctypedef struct Group:              # channels that are planned together
     int channel[AXES]
     int senses
     int sense[AXES]
+    int conflicts               # force senses whose conflict is weighed: all of the group's or none
     int knots
     int unknowns
     int rows                    # constraints beside the bounds of the unknowns
@@ -55,6 +56,7 @@ ctypedef struct PredictiveCoeffs:
     double dt                   # [s]
     double gravity
     double gain[AXES]
+    double conflict[2][3]       # what a tick makes of conflict and its integral: of both and of the force
     double kept[AXES]           # share of an organ's state that is left after a tick
     double tilt_rate            # limit of the tilt rate [rad/s]
     double hurry                # the limit while there is time left for tilting faster, in shares of it
@@ -100,6 +102,7 @@ ctypedef struct PredictiveState:
     double acceleration[AXES]
     double change[AXES]         # of the acceleration, in a tick
     double organs[AXES]
+    double conflict[3][2]       # between sensed and expected vertical by each force [m/s^2], and its integral
     double ahead[AHEAD][AXES]   # the car's motion as a preview has it
     int64_t known[AHEAD]        # whether it has; for the next step alone
     int64_t weighed             # whether that counts as much as it has proved right

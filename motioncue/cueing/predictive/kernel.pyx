@@ -18,6 +18,7 @@ import zlib
 import numpy as np
 
 from motioncue.core.channels import GRAVITY
+from motioncue.cueing.predictive.horizon import conflict_step
 
 __all__ = ["MOST_BEATS", "MOST_KNOTS", "MOST_ROWS", "NODE_COUNT", "Predictive"]
 
@@ -34,7 +35,7 @@ MOST_ROWS = ROWS
 """Most constraints of all groups together."""
 
 cdef enum:
-    KNOWN = (4 + NODES) * AXES
+    KNOWN = (5 + NODES) * AXES
 
 cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
@@ -279,7 +280,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     cdef double shifts[ROWS]
     cdef double shift, own, low, high, hurry
     cdef int moved = 3 * g.channels
-    cdef int size = moved + (1 + NODES) * g.senses
+    cdef int size = moved + (1 + NODES) * g.senses + 2 * g.conflicts
     cdef int i, j, row, sense
     for i in range(g.channels):
         known[3 * i] = s.place[g.channel[i]]
@@ -294,6 +295,11 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
             if s.known[j]:
                 own = s.trust[sense][j + 1] if s.weighed else 1.0
                 foreseen[j + 1] += own * (s.ahead[j][sense] - foreseen[j + 1])
+    j = size - 2 * g.conflicts
+    for i in range(g.senses if g.conflicts else 0):
+        if g.sense[i] < 3:
+            known[j], known[j + 1] = s.conflict[g.sense[i]][0], s.conflict[g.sense[i]][1]
+            j += 2
     add_up(g.gradient, known, size, g.unknowns, q.problem.f)
     add_up(g.drift, known, moved, g.rows, shifts)
     for i in range(g.unknowns):
@@ -558,7 +564,8 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     cdef double car[AXES]
     cdef double* felt = <double*>cue
     cdef bint beats
-    cdef int i
+    cdef double before, integral
+    cdef int i, j
     if s.number != c.number:
         if s.number:
             leave(c, s)
@@ -580,6 +587,10 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     hurry(c, s)
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
+    for i in range(3):
+        before, integral = s.conflict[i][0], s.conflict[i][1]
+        for j in range(2):
+            s.conflict[i][j] = c.conflict[j][0] * before + c.conflict[j][1] * integral + c.conflict[j][2] * felt[i]
     memset(s.known, 0, sizeof(s.known))
     s.weighed = False
     cue.speed = motion.speed
@@ -650,6 +661,7 @@ cdef int fill_group(Group* g, list kept, channels, senses, program, int first, S
         g.sense[i] = senses[i]
     g.unknowns, g.rows, g.first = len(program.hessian), len(program.rows), first
     g.knots = g.unknowns // g.channels
+    g.conflicts = (program.gradient.shape[1] - 3 * g.channels - (1 + NODES) * g.senses) // 2
     g.gradient, g.drift = hold(kept, program.gradient.T), hold(kept, program.drift.T)
     g.low, g.high = hold(kept, program.low), hold(kept, program.high)
     g.per_place, g.per_speed = hold(kept, program.per_place), hold(kept, program.per_speed)
@@ -701,6 +713,9 @@ cdef class Predictive(Algorithm):
             c.largest[i] = LARGEST[i]
             c.gain[i] = gains[i]
             c.guard[i] = Guard(guard[i][0], guard[i][1], guard[i][2], guard[i][3])
+        own, before, after = conflict_step(c.dt)
+        for i in range(2):
+            c.conflict[i][0], c.conflict[i][1], c.conflict[i][2] = own[i, 0], own[i, 1], before[i] + after[i]
         c.tilt_rate, c.hurry, c.burst = tilt[0], tilt[1] / tilt[0], tilt[2]
         fill_outlook(c, outlook)
         if geared is not None:

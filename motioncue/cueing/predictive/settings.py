@@ -105,6 +105,9 @@ class Weights(Table, frozen=True, kw_only=True):
     """Acceleration, in shares of the largest acceleration."""
     smoothness: Weight = 0.02
     """Change of acceleration: a tenth of a second from none to the largest is one."""
+    conflict: Weight = 0.0
+    """Conflict between sensed and expected vertical on the platform, which makes sick, in
+    0.17 m/s^2; 0: not weighed."""
 
 
 class Tilt(Table, frozen=True, kw_only=True):

@@ -1,0 +1,65 @@
+"""The conflict about the vertical in the plan of `predictive`: its model, and what its weight does."""
+
+import numpy as np
+import pytest
+from predictive_drives import RATE_HZ, drive, profile
+from same_bits import assert_same_bits
+from scipy import signal
+
+import motioncue
+from motioncue.core.channels import GRAVITY
+from motioncue.cueing.predictive.horizon import CONFLICT, conflict_step
+from motioncue.scoring.sickness import conflict
+
+BY_FORCE, DAMPING, STIFFNESS = CONFLICT
+MODEL = [BY_FORCE, 0.0], [1.0, DAMPING, STIFFNESS]  # 0.3 s / (s^2 + s/3 + 5/3)
+
+
+@pytest.mark.parametrize("omega", [0.2, 1.0, 1.3, 3.0])
+@pytest.mark.parametrize("axis", [0, 2])
+def test_it_is_that_of_the_score_for_small_forces(axis, omega):
+    time = np.arange(0.0, 150.0, 0.05)
+    wave, upright = 0.05 * np.sin(omega * time), np.tile([0.0, 0.0, 1.0], (len(time), 1))
+    force = GRAVITY * upright
+    force[:, axis] += wave
+    whole = slice(-round(20.0 * 2.0 * np.pi * round(10.0 * omega) / omega), None)  # periods, after the start
+    found = conflict(force, np.zeros_like(force), upright, 20.0)[whole]
+    gain = abs(np.polyval(MODEL[0], 1j * omega) / np.polyval(MODEL[1], 1j * omega))
+    assert np.sqrt(np.mean(found**2)) == pytest.approx(gain * np.sqrt(np.mean(wave[whole] ** 2)), rel=0.02)
+
+
+def test_a_step_of_it_is_exact_for_a_force_along_a_line():
+    a, b = np.array([[-DAMPING, -STIFFNESS], [1.0, 0.0]]), np.array([[BY_FORCE], [0.0]])
+    own, before, after = conflict_step(0.1)
+    force = np.array([0.3, -1.2])
+    fine = signal.lsim(
+        (a, b, np.eye(2), np.zeros((2, 1))), np.linspace(*force, 11), np.linspace(0, 0.1, 11), [0.2, -0.1]
+    )
+    assert own @ [0.2, -0.1] + before * force[0] + after * force[1] == pytest.approx(fine[2][-1], abs=1e-12)
+
+
+def conflict_of(cues):
+    """Return the root mean square of the conflict that a platform's forces make [m/s^2]."""
+    band = signal.bilinear(*MODEL, RATE_HZ)
+    parts = [signal.lfilter(*band, cues[name]) for name in ("surge", "sway", "heave")]
+    return np.sqrt(np.mean(np.square(parts).sum(axis=0)))
+
+
+@pytest.mark.parametrize("platform", ["box-small", "hexapod-dim"])
+def test_a_weight_lowers_it(rng, platform):
+    motion = drive(rng, 6000, 0.5)
+    free, weighed, more = (
+        conflict_of(motioncue.cue(profile(f"cueing.weights.conflict={weight}", platform=platform), motion))
+        for weight in (0, 2, 4)
+    )
+    assert weighed < 0.95 * free
+    assert more < weighed
+
+
+def test_weights_that_follow_one_another_take_hold_without_a_step(rng):
+    """The conflict is known all along, so a plan that weighs it goes on from where the platform is."""
+    motion = drive(rng, 3000, 0.5)
+    settings = [profile(f"cueing.weights.conflict={weight}", platform="box-small") for weight in (0, 4)]
+    one, two = (motioncue.cueing.design(each.cueing, RATE_HZ) for each in settings)
+    assert one.continues(two)
+    assert_same_bits(one.process(motion), motioncue.cueing.design(settings[0].cueing, RATE_HZ).process(motion))

@@ -13,7 +13,7 @@ from motioncue.errors import ConfigError
 from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
 from motioncue.frames.settings import UNWATCHED
-from motioncue.wire.packet import Field, Message, Packet, vector
+from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 NED = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
 
@@ -219,3 +219,21 @@ def test_rates_that_a_source_did_not_report_are_derived(probe, rate, lacking):
     frames = np.zeros(1, TELEMETRY_DTYPE)
     frames["angular_velocity"] = rate
     assert probe.lacks_rates(frames) == lacking
+
+
+@pytest.mark.parametrize("rate_hz", [60.0, 90.0, 144.0, 240.0])
+def test_a_clock_in_whole_milliseconds_leaves_what_is_derived_even(rate_hz):
+    """Speed that grows evenly is an even acceleration, although the stamps are now 6 ms apart and now 7."""
+    fields = [Field("time", 0, "<u4"), Field("angles", 4, "3<f8"), Field("velocity", 28, "3<f8")]
+    packet = Packet("stamped", 52, fields)
+    takes = [Take("stamp", 0, "time", scale=1e-3), *vector("angles", "angles"), *vector("velocity", "velocity")]
+    stages = TelemetryStages(attitude="angles", rates="derived", acceleration="from_velocity", delay_s=0.005)
+    intake = Intake([Message(packet, "motion", takes).compiled()], BodyStage(**NED, rates="car"), stages)
+    intake.begin(0)
+    found = []
+    for place in range(round(6 * rate_hz)):
+        time = 100.0 + place / rate_hz
+        state = {"time": math.floor(1000 * time), "angles": (0, 0, 0), "velocity": (3.0 * place / rate_hz, 0, 0)}
+        intake.feed(packet.encode(state), 10**9 + round(1e9 * time))
+        found.append(float(intake.newest()[0]["surge"]))
+    assert np.array(found[len(found) // 2 :]) == pytest.approx(3.0, rel=0.02)

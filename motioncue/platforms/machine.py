@@ -249,10 +249,10 @@ class MotionPlatform:
 
     def _least_singular(self, poses: Array) -> tuple[float, tuple[float, ...]]:
         """Return the least ratio of singular values of the frame's actuators, and the pose where it is found."""
-        frame = frame_of(self.table, self._built.kinematics, self._built.size)
+        frame = frame_of(self.table, self._built)
         if not frame.actuators:
             return 1.0, tuple(poses[0].tolist())
-        held = frame.held(poses)
+        held = frame.held(self._built.kinematics.of_frame(poses))
         place = int(np.argmin(held))
         return float(held[place]), tuple(poses[place].tolist())
 

@@ -260,6 +260,10 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
     if (!p->tables) return mc_frame_forward(p, positions, pose, steps);
     mc_on_tables(p, pose, positions + p->count, own);
     taken = mc_frame_forward(p, positions, own, steps);
+    if (taken < 0) { /* tables that are elsewhere than the guess says: from the frame's own neutral */
+        memset(own, 0, sizeof own);
+        taken = mc_frame_forward(p, positions, own, steps);
+    }
     mc_off_tables(p, positions + p->count, own);
     memcpy(pose, own, sizeof own);
     return taken;

@@ -35,6 +35,8 @@ cdef extern from "motioncue/platforms/kinematics.h" nogil:
     bint inverse "mc_inverse"(const Geometry* p, const double* pose, double* positions, double* rows)
     bint inverse_held "mc_inverse_held"(const Geometry* p, const double* pose, double* positions, double* rows)
     void on_tables "mc_on_tables"(const Geometry* p, const double* pose, const double* tables, double* own)
+    void off_tables "mc_off_tables"(const Geometry* p, const double* tables, double* pose)
+    int frame_forward "mc_frame_forward"(const Geometry* p, const double* positions, double* pose, int steps)
     int forward "mc_forward"(const Geometry* p, const double* positions, double* pose, int steps)
 
 

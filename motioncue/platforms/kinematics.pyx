@@ -1,7 +1,7 @@
 """Kinematics over arrays of poses."""
 
 from libc.math cimport NAN
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -122,18 +122,24 @@ cdef class Kinematics:
         cdef int k
         for k in range(6):
             first[k] = pose[k] = 0.0 if start is None else start[k]
+        # From row to row the guess is the frame's own pose: its tables may be anywhere else.
+        if start is not None and self.geometry.tables and p.shape[0]:
+            on_tables(&self.geometry, pose, &p[0, self.geometry.count], first)
+            memcpy(pose, first, sizeof(pose))
         with nogil:
             for i in range(p.shape[0]):
-                if forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
+                if frame_forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
                     for k in range(6):
                         pose[k] = first[k]
-                    if forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
+                    if frame_forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
                         for k in range(6):
                             pose[k] = first[k]
                             o[i, k] = NAN
                         continue
                 for k in range(6):
                     o[i, k] = pose[k]
+                if self.geometry.tables:
+                    off_tables(&self.geometry, &p[i, self.geometry.count], &o[i, 0])
         return out
 
 

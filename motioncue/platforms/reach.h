@@ -31,6 +31,7 @@ enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; sur
 #define MC_FARTHEST_POSE 1e6     /* [m, rad] a pose beyond it is not followed */
 #define MC_BRAKE_SHARE 0.8       /* of a move that would come too close to a straight crank, in the next try */
 #define MC_RESTORED 1e-9         /* a share that lacks less than this is whole again */
+#define MC_SETTLED 1e-12         /* [m, rad] a lag that lacks less is over: what rests is to rest exactly */
 #define MC_TABLE_SHARE 0.95      /* of its bounds, for what a table is asked for: the rest is for a lead and for the way up */
 
 typedef struct {
@@ -200,6 +201,7 @@ static MC_APART void mc_move_tables(
         double fast;
         s->slow[0] += t->pace * (part - s->slow[0]);
         s->slow[1] += t->pace * (s->slow[0] - s->slow[1]);
+        if (fabs(part - s->slow[0]) + fabs(part - s->slow[1]) < MC_SETTLED) s->slow[0] = s->slow[1] = part;
         fast = mc_table_rest(-t->room, t->room, t->room, part - (2.0 * s->slow[0] - s->slow[1]), NULL);
         tables[k] = mc_table_rest(own.low, own.high, t->knee, part - fast, NULL);
         own.speed *= MC_TABLE_SHARE;

@@ -76,7 +76,7 @@ def build(platform: Platform) -> Built:
     """Return a platform in the form that the kernels take."""
     held, bounds = carriers_of(platform)
     names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
-    tables = {}
+    tables: dict[str, int] = {}
     for axis in sorted(platform.axes, key=lambda axis: axis.carries_below_hz is not None):
         if axis.carries_below_hz is not None:
             refuse_table(platform, axis)
@@ -144,7 +144,7 @@ def refuse_table(platform: Platform, axis: Axis) -> None:
     if axis.scale != 1.0 or (axis.turn is None) == (axis.channel == "yaw"):
         raise ConfigError(f"{key}: allowed for what carries is scale = 1, with turn for yaw and travel for the others")
     for other in platform.axes:
-        if other is not axis and other.channel == axis.channel or (
+        if (other is not axis and other.channel == axis.channel) or (
             other.channel in TABLES and other.carries_below_hz is None
         ):
             raise ConfigError(

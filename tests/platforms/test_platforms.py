@@ -36,7 +36,8 @@ def profile_for(preset, *overrides, measure="position"):
     names = [f"{word}_{k + 1}" for k in range(count)]
     names += [axis["name"] for axis in platform_presets()[preset].get("axes", ())]
     fields = ", ".join(
-        f'{{ offset = {8 * k}, type = "f8", channel = "{name}", measure = "{measure}" }}' for k, name in enumerate(names)
+        f'{{ offset = {8 * k}, type = "f8", channel = "{name}", measure = "{measure}" }}'
+        for k, name in enumerate(names)
     )
     text = f"""
         [source]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_platforms import ON_TABLES, DT, POSE, PRESETS, assert_within, cues_of, positions_of, profile_for
+from test_platforms import DT, ON_TABLES, POSE, PRESETS, assert_within, cues_of, positions_of, profile_for
 
 from motioncue.engine.assembly import chain_of
 from motioncue.platforms import build as platforms

@@ -43,7 +43,7 @@ def smooth(x):
 
 
 def sent_for(preset, channel, values, *overrides):
-    """Return the platform in the kernels' form, what is sent for values of one channel, and the poses asked and made."""
+    """Return a platform, what is sent for values of one channel, the poses asked and those made."""
     profile = profile_for(preset, *overrides)
     built = platforms.build(profile.platform)
     poses = np.zeros((len(values), 6))
@@ -90,7 +90,7 @@ def test_the_jacobian_is_the_derivative_of_the_positions(rng):
 )
 def test_reach_is_that_of_the_table_and_that_of_the_legs(preset, channel, alone, table):
     """The legs' by another program; that the pose is made there is shown by a slow ramp beyond it."""
-    both = np.array(alone) + [-table, table]
+    both = np.add(alone, (-table, table))
     built = platforms.build(profile_for(preset).platform)
     np.testing.assert_allclose(platforms.ranges(built)[channel], both, rtol=0, atol=4e-4)
     for end in both:
@@ -123,12 +123,12 @@ def test_what_is_slow_is_the_sleds_and_what_is_fast_the_legs():
 
 
 def test_the_legs_take_what_a_slow_sled_cannot_follow():
-    slow = "platform.axes=[{name='sled', channel='surge_displacement', carries_below_hz=0.5, travel={min_m=-1, max_m=1, "
+    slow = (
+        "platform.axes=[{name='sled', channel='surge_displacement', carries_below_hz=0.5, travel={min_m=-1, max_m=1, "
+    )
     time = np.arange(4000) * DT
     values = 0.15 * smooth(time / 1.0)
-    _, sent, asked, made = sent_for(
-        SLED, "surge_displacement", values, slow + "speed_m_s=0.03, acceleration_m_s2=0.1}}]"
-    )
+    _, sent, asked, made = sent_for(SLED, "surge_displacement", values, slow)
     np.testing.assert_allclose(made, asked, rtol=0, atol=1e-9)
     assert sent[round(1.0 / DT), -1] < 0.03
     assert sent[-1, -1] == pytest.approx(0.15, abs=1e-6)

@@ -63,13 +63,16 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
             }
             for each, bounds, at in zip(platform.names, platform.bounds, platform.neutral, strict=True)
         }
-        about = {"name": name, "source": platform.table.source, "ranges": platform.ranges}
+        about = {"name": name, "source": platform.table.source, "ranges": platform.ranges, "shares": platform.shares}
         fits = None if found is None else found._asdict()
         print_json({**about, **workspace._asdict(), "actuators": actuators, "fit": fits})
         return
     if name in platform_presets():
         echo(platform_text(name).rstrip("\n"))
     rows = [(channel, _channel_row(channel, platform, workspace)) for channel in CHANNELS]
+    for channel, parts in platform.shares.items():
+        each = [f"{part} {_shown(channel, *ends)}" for part, ends in parts.items()]
+        rows.insert([row for row, _ in rows].index(channel) + 1, ("", "of that, " + ", ".join(each)))
     print_summary(f"{name}: what it can do", [*rows, *_workspace_rows(workspace)])
     found = _fit(name, profile, platform)  # refuses an algorithm whose extra is missing; the platform is shown anyway
     for line in () if found is None else found.lines():

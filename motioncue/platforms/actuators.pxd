@@ -7,6 +7,11 @@ from motioncue.core.interfaces cimport Stage
 from motioncue.platforms.kinematics cimport Geometry
 
 
+cdef extern from "motioncue/platforms/stopping.h" nogil:
+    ctypedef struct JerkStop "mc_JerkStop":
+        pass
+
+
 cdef extern from "motioncue/platforms/reach.h" nogil:
     enum:
         PARTS "MC_PARTS"
@@ -26,12 +31,18 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
         const ActuatorBounds* bounds, ActuatorMotion* motion, int n, double* wanted, int64_t* acted
     )
     bint within "mc_within"(const Geometry* p, const ActuatorBounds* bounds, const double* pose, double* positions)
+    ctypedef struct TableMotion "mc_TableMotion":
+        JerkStop stop
     ctypedef struct PoseReduction "mc_PoseReduction":
         double* pose            # wanted pose, as of the newest tick in which it was a number
         bint active             # whether any part of it gives way
         double* at              # pose of the tick before
         double* positions       # and its positions
         int slowed              # the actuator whose speed shortened the newest tick's step; -1: none did
+        TableMotion* tables
+    void limit_table "mc_limit_table"(
+        const ActuatorBounds* bounds, ActuatorMotion* motion, JerkStop* stop, double* wanted, int64_t* acted
+    )
     double LAG_S "MC_LAG_S"
     bint reach "mc_reach"(
         const Geometry* p, const ActuatorBounds* bounds, const int* order, double pace, PoseReduction* reduction,
@@ -48,8 +59,6 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
         const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* motion, int n, bint range
     )
     bint bounds_reached "mc_bounds_reached"(const ActuatorBounds* goal, const ActuatorBounds* bounds, int n)
-    ctypedef struct JerkStop "mc_JerkStop":
-        pass
     const JerkStop AT_REST "mc_at_rest"
     bint limit_jerks "mc_limit_jerks"(
         const ActuatorBounds* bounds, ActuatorMotion* motion, JerkStop* stop, int n, double* wanted, int64_t* acted
@@ -83,6 +92,7 @@ cdef extern from "motioncue/platforms/lead.h" nogil:
 
 ctypedef struct ActuatorParams:         # the coefficients
     Geometry geometry
+    int count                   # actuators, tables counted
     ActuatorBounds bounds[12]
     int order[4]                # parts of a pose, in the order in which they give way
     double neutral[12]          # positions at neutral
@@ -92,13 +102,15 @@ ctypedef struct ActuatorParams:         # the coefficients
     double damping              # of that lag
     double dt                   # [s]
     int64_t planned             # whether the cue comes within a narrower range by itself
-    bint smooth                 # whether any jerk is bounded
+    bint smooth[4]              # by group: whether any jerk is bounded
     double yielding             # share of a difference that parts of a pose follow in a tick as they give way
 
 
+# What stops together is a group: the actuators of the frame and beside it are the first, each table is one by itself.
+
 ctypedef struct Easing:         # the way from other coefficients to those in force
     bint on
-    bint smooth             # whether those that hold meanwhile bound jerks
+    bint smooth[4]          # by group: whether those that hold meanwhile bound jerks
     ActuatorBounds bounds[12]       # those that hold meanwhile
     ActuatorBounds former[12]       # those that were in force when they changed, where they are wider
     double lag              # that was led when they changed [s], its damping, and its weight
@@ -118,7 +130,7 @@ ctypedef struct ActuatorState:         # the state
     Fade raised                 # the way up: 0 parked, 1 at the cue
     LeadState lead
     ActuatorMotion motion[12]
-    JerkStop stop               # a stop from there, while jerk is bounded
+    JerkStop stops[4]           # by group: a stop from there, while jerk is bounded
     PoseReduction reduction                 # parts of the pose that give way
     Easing easing
     int64_t ticks

@@ -1,6 +1,7 @@
 """The stage that moves a platform's actuators."""
 
 from libc.math cimport INFINITY, NAN, exp
+from libc.math cimport M_PI as PI
 from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step, fade_step, smooth
@@ -26,7 +27,7 @@ cdef inline void rise(const ActuatorParams* d, double up, double* positions) noe
     """Replace the positions by those `up` of the way from where the platform is parked."""
     cdef int i
     if up < 1.0:
-        for i in range(d.geometry.count):
+        for i in range(d.count):
             positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
 
 
@@ -38,8 +39,11 @@ cdef void begin(const ActuatorParams* d, ActuatorState* s, bint parked) noexcept
     s.raised.position = 0.0 if parked else 1.0
     s.easing.position = 1.0
     memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
-    s.stop = AT_REST
-    for i in range(d.geometry.count):
+    for i in range(4):
+        s.stops[i] = AT_REST
+    for i in range(d.geometry.tables):
+        s.reduction.tables[i].stop = AT_REST
+    for i in range(d.count):
         s.reduction.positions[i] = d.neutral[i]
         s.motion[i].position = s.motion[i].target = d.parked[i] if parked else d.neutral[i]
 
@@ -58,7 +62,7 @@ cdef void in_force(const ActuatorParams* d, const Easing* e, ActuatorBounds* bou
     cdef double left = share_left(e)
     cdef int i
     memcpy(bounds, d.bounds, sizeof(d.bounds))
-    for i in range(d.geometry.count):
+    for i in range(d.count):
         bounds[i].low += left * (e.former[i].low - bounds[i].low)
         bounds[i].high += left * (e.former[i].high - bounds[i].high)
         bounds[i].speed += left * (e.former[i].speed - bounds[i].speed)
@@ -88,6 +92,7 @@ cdef void actuators_step(
     cdef ActuatorState* s = <ActuatorState*>state
     cdef double* positions = actuation.actuators
     cdef double pose[6]
+    cdef int i, k
     if not s.begun:
         begin(d, s, parked)
     s.parked = parked
@@ -107,8 +112,11 @@ cdef void actuators_step(
     if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.reduction, pose, positions):
         s.unreached += 1
     rise(d, fade_step(&s.raised, not parked), positions)
-    lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
-    if d.smooth:
+    lead(&d.lead, &s.lead, d.bounds, d.count, positions)
+    for i in range(d.geometry.tables):
+        k = d.geometry.count + i
+        limit_table(&d.bounds[k], &s.motion[k], &s.stops[1 + i], &positions[k], &s.acted[k])
+    if d.smooth[0]:
         step_smoothly(d, s, positions)
     elif not limit_actuators(d.bounds, s.motion, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
         s.acted[s.reduction.slowed] += 1
@@ -118,7 +126,8 @@ cdef void begin_standing(const ActuatorParams* d, ActuatorState* s) noexcept nog
     """Prepare the way from where the platform stands: it begins anew at every tick in which it still stands there."""
     cdef Easing* e = &s.easing
     if not e.on:
-        e.on, e.smooth = True, d.smooth
+        e.on = True
+        memcpy(e.smooth, d.smooth, sizeof(d.smooth))
         e.lag, e.weight = d.lead.lag, 1.0 if d.lead.order else 0.0
         memcpy(e.former, d.bounds, sizeof(d.bounds))
         memcpy(e.bounds, d.bounds, sizeof(d.bounds))
@@ -127,7 +136,7 @@ cdef void begin_standing(const ActuatorParams* d, ActuatorState* s) noexcept nog
 
 cdef void step_smoothly(const ActuatorParams* d, ActuatorState* s, double* positions) noexcept nogil:
     """Do the end of a tick where jerk is bounded."""
-    if not limit_jerks(d.bounds, s.motion, &s.stop, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
+    if not limit_jerks(d.bounds, s.motion, &s.stops[0], d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
         s.acted[s.reduction.slowed] += 1
 
 
@@ -137,7 +146,8 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
     cdef ActuatorBounds bounds[12]
     cdef Lead leading
     cdef double weight
-    cdef int n = d.geometry.count
+    cdef bint rough
+    cdef int n = d.count
     cdef int i, over
     if e.position < 1.0 and not s.stands:
         e.position += e.pace
@@ -154,34 +164,56 @@ cdef void step_easing(const ActuatorParams* d, ActuatorState* s, const double* p
         else:
             positions[i] += blend_step(&e.joins[i])
         e.bounds[i].speed = bounds[i].speed
-    if d.smooth:
-        over = tighten_jerk_bounds(bounds, e.bounds, s.motion, &s.stop, n, e.position >= 1.0, &e.smooth)
-    else:
-        over = tighten_bounds(bounds, e.bounds, s.motion, n, e.position >= 1.0)
-        if over < 0:
-            e.smooth = False
-    if e.smooth:
-        if over >= 0:
-            follow_jerk_stop(e.bounds, s.motion, &s.stop, n, positions)
-        elif limit_jerks(e.bounds, s.motion, &s.stop, n, positions, s.acted):
-            s.reduction.slowed = -1
-    else:
-        for i in range(n):
-            s.motion[i].acceleration = -s.motion[i].speed
-        if over >= 0:
-            stop_actuators(e.bounds, s.motion, n, positions)
-        elif limit_actuators(e.bounds, s.motion, n, positions, s.acted):
-            s.reduction.slowed = -1
-        for i in range(n):
-            s.motion[i].acceleration += s.motion[i].speed
+    over = ease(d, s, bounds, 0, 0, d.geometry.count, positions)
     if over < 0:
         over = s.reduction.slowed
     if over >= 0:
         s.acted[over] += 1
-    e.on = e.position < 1.0 or e.smooth != d.smooth or not bounds_reached(d.bounds, e.bounds, n)
-    if not e.on and not d.smooth:
-        for i in range(n):
+    rough = e.smooth[0] != d.smooth[0]
+    for i in range(d.geometry.tables):
+        over = ease(d, s, bounds, 1 + i, d.geometry.count + i, 1, positions)
+        if over >= 0:
+            s.acted[over] += 1
+        rough = rough or e.smooth[1 + i] != d.smooth[1 + i]
+    e.on = e.position < 1.0 or rough or not bounds_reached(d.bounds, e.bounds, n)
+    if not e.on and not d.smooth[0]:
+        for i in range(d.geometry.count):
             s.motion[i].acceleration = 0.0
+
+
+cdef int ease(
+    const ActuatorParams* d, ActuatorState* s, const ActuatorBounds* goal, int group, int first, int n, double* sent
+) noexcept nogil:
+    """Move the `n` actuators of a group from the `first` on while other bounds take hold; return one that stops them."""
+    cdef Easing* e = &s.easing
+    cdef ActuatorBounds* bounds = &e.bounds[first]
+    cdef ActuatorMotion* motion = &s.motion[first]
+    cdef double* positions = &sent[first]
+    cdef bint limited = False
+    cdef int i, over
+    if d.smooth[group]:
+        over = tighten_jerk_bounds(&goal[first], bounds, motion, &s.stops[group], n, e.position >= 1.0, &e.smooth[group])
+    else:
+        over = tighten_bounds(&goal[first], bounds, motion, n, e.position >= 1.0)
+        if over < 0:
+            e.smooth[group] = False
+    if e.smooth[group]:
+        if over >= 0:
+            follow_jerk_stop(bounds, motion, &s.stops[group], n, positions)
+        else:
+            limited = limit_jerks(bounds, motion, &s.stops[group], n, positions, &s.acted[first])
+    else:
+        for i in range(n):
+            motion[i].acceleration = -motion[i].speed
+        if over >= 0:
+            stop_actuators(bounds, motion, n, positions)
+        else:
+            limited = limit_actuators(bounds, motion, n, positions, &s.acted[first])
+        for i in range(n):
+            motion[i].acceleration += motion[i].speed
+    if limited and group == 0:
+        s.reduction.slowed = -1
+    return first + over if over >= 0 else -1
 
 
 cdef void actuators_continue(
@@ -210,17 +242,17 @@ cdef void actuators_continue(
         pace = min(pace, d.dt / PLANNED_S)
     joined = e.position < 1.0
     memcpy(e.former, d.bounds, sizeof(e.former))
-    for i in range(d.geometry.count):
+    for i in range(d.count):
         if d.planned:
             e.former[i].low = min(d.bounds[i].low, asked[i].low)
             e.former[i].high = max(d.bounds[i].high, asked[i].high)
         e.former[i].speed = max(d.bounds[i].speed, asked[i].speed)
         e.former[i].acceleration = max(d.bounds[i].acceleration, asked[i].acceleration)
         e.former[i].jerk = max(d.bounds[i].jerk, asked[i].jerk)
-        if not e.on and not before.smooth:
+        if not e.on and not before.smooth[0] and i < d.geometry.count:
             s.motion[i].acceleration = NAN
     if not e.on:
-        e.smooth = before.smooth
+        memcpy(e.smooth, before.smooth, sizeof(before.smooth))
     e.weight = weight
     e.lag = led_before.lag if weight > 0.0 else d.lead.lag
     if before.lead.order:
@@ -230,9 +262,9 @@ cdef void actuators_continue(
     leading = led(d, e, &weight)
     reach_anew(&d.geometry, asked, e.former, &s.reduction, positions)
     rise(d, smooth(s.raised.position), positions)
-    lead_as_before(&leading, &led_before, &s.lead, d.geometry.count, positions)
-    relax_bounds(d.bounds, e.bounds, d.geometry.count)
-    for i in range(d.geometry.count):
+    lead_as_before(&leading, &led_before, &s.lead, d.count, positions)
+    relax_bounds(d.bounds, e.bounds, d.count)
+    for i in range(d.count):
         value = s.motion[i].target - positions[i]
         # What remains of the join before keeps its slope and bend.
         e.joins[i] = blend_from(value, blend_rate(&e.joins[i]), blend_bend(&e.joins[i]), pace)
@@ -269,14 +301,15 @@ cdef void actuators_stand(void* state, const void* coeffs, const double* positio
     cdef ActuatorState* s = <ActuatorState*>state
     cdef int i
     s.asked = True
-    for i in range(d.geometry.count):
+    for i in range(d.count):
         s.stood[i] = min(max(positions[i], d.bounds[i].low), d.bounds[i].high)
     if not found:
         return
     if not s.begun:
         begin(d, s, True)
-    s.stop = AT_REST
-    for i in range(d.geometry.count):
+    for i in range(4):
+        s.stops[i] = AT_REST
+    for i in range(d.count):
         s.motion[i].position = s.motion[i].target = s.stood[i]
         s.motion[i].speed = s.motion[i].acceleration = 0.0
 
@@ -306,7 +339,8 @@ cdef bint to_lanes(void* state, const void* coeffs, double* out) noexcept nogil:
     cdef const ActuatorParams* d = <const ActuatorParams*>coeffs
     cdef ActuatorState* s = <ActuatorState*>state
     cdef int i
-    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.reduction.active or d.lead.order or d.smooth:
+    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.reduction.active or d.lead.order or d.smooth[0] \
+            or d.geometry.tables:
         return False
     if memcmp(s.reduction.at, s.reduction.pose, 6 * sizeof(double)) != 0:
         return False
@@ -345,14 +379,15 @@ cdef class Actuators(Stage):
                   double lag_s=0.0, double lag_damping=0.0, bint planned=False):
         cdef ActuatorParams* d = &self.params
         cdef double pose[6]
-        cdef int i
+        cdef int i, k
         self.names = tuple(names)
         memset(d, 0, sizeof(ActuatorParams))
         memset(&self.state, 0, sizeof(ActuatorState))
         d.geometry = kinematics.geometry
-        if not len(self.names) == len(bounds) == len(parked) == d.geometry.count:
+        d.count = kinematics.count
+        if not len(self.names) == len(bounds) == len(parked) == d.count:
             raise ValueError(f"actuators: found {len(self.names)} names, {len(bounds)} bounds, {len(parked)} parked "
-                             f"positions, allowed are {d.geometry.count} of each")
+                             f"positions, allowed are {d.count} of each")
         for i, each in enumerate(bounds):
             if not (each.low < each.high and each.speed > 0.0 and each.acceleration > 0.0 and each.jerk > 0.0
                     and each.low <= parked[i] <= each.high):
@@ -360,7 +395,8 @@ cdef class Actuators(Stage):
             d.bounds[i] = ActuatorBounds(
                 each.low, each.high, each.speed * dt, each.acceleration * dt * dt, each.jerk * dt * dt * dt
             )
-            d.smooth = d.smooth or each.jerk < INFINITY
+            k = max(0, i - d.geometry.count + 1)
+            d.smooth[k] = d.smooth[k] or each.jerk < INFINITY
             d.parked[i] = parked[i]
         if sorted(gives_way) != sorted(PARTS_OF_A_POSE):
             raise ValueError(
@@ -379,6 +415,8 @@ cdef class Actuators(Stage):
         d.lead = lead_for(lag_s, lag_damping, dt)
         d.damping, d.dt, d.planned = lag_damping, dt, planned
         d.yielding = 1.0 - exp(-dt / LAG_S)
+        for i in range(d.geometry.tables):      # a plan says itself what the tables do
+            d.geometry.table[i].pace = 1.0 if planned else 1.0 - exp(-2.0 * PI * d.geometry.table[i].below * dt)
         self.calls.step = actuators_step
         self.calls.reset = actuators_reset
         self.calls.at_rest = actuators_at_rest

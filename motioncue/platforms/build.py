@@ -42,6 +42,9 @@ __all__ = ["CHANNELS", "Built", "build", "channels_of", "parked_of", "platform_n
 CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
 """Components of a pose, in order [m, rad]."""
 
+TABLES = ("surge_displacement", "sway_displacement", "yaw")
+"""Channels of which something that carries the frame can take a part."""
+
 OTHERS = tuple(channel.name for channel in ACTUATION)
 
 FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
@@ -63,19 +66,28 @@ class Built(NamedTuple):
     """Size of the frame, from its center to its joints [m]; 1 if it has none."""
     lag_s: float
     """Delay with which its actuators follow slow motions [s]; 0 if none is stated."""
+    frame: Kinematics
+    """What its tables carry: the same kinematics without them, of the frame's own pose."""
+    tables: dict[str, int]
+    """Channels of which sleds and turntables under the frame take a part, and which of the actuators each is."""
 
 
 def build(platform: Platform) -> Built:
     """Return a platform in the form that the kernels take."""
     held, bounds = carriers_of(platform)
     names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
-    for axis in platform.axes:
-        held.append({"kind": "axis", "share": _share(axis)})
+    tables: dict[str, int] = {}
+    for axis in sorted(platform.axes, key=lambda axis: axis.carries_below_hz is not None):
+        if axis.carries_below_hz is not None:
+            refuse_table(platform, axis)
+            tables[axis.channel] = len(names)
+        else:
+            held.append({"kind": "axis", "share": _share(axis)})
         if (axis.travel is None) == (axis.turn is None):
             raise ConfigError(f"platform.axes: {axis.name}: allowed is one of travel and turn")
         bounds.append(_bounds(axis.travel or axis.turn))
         names.append(axis.name)
-    if not held:
+    if not names:
         raise ConfigError("platform.axes: missing, and nothing else moves this platform")
     if len({*names, *OTHERS}) < len(names) + len(OTHERS):
         raise ConfigError(
@@ -83,7 +95,9 @@ def build(platform: Platform) -> Built:
             "and none of a channel of the cue"
         )
     try:
-        kinematics = Kinematics(held)
+        kinematics = frame = Kinematics(held)
+        if tables:
+            kinematics = Kinematics([*held, *_tables(platform, frame, bounds)], _line(platform))
     except ValueError as error:
         raise ConfigError(f"platform: {error}") from error
     neutral = kinematics.inverse(np.zeros((1, 6)), held=True)[0]
@@ -114,8 +128,57 @@ def build(platform: Platform) -> Built:
                 f"jerk; allowed are up to {SLOWEST_S:g} s"
             )
     size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
-    refuse_singular_neutral(frame_of(platform, kinematics, size))
-    return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size, platform.lag_s or 0.0)
+    lag_s = platform.lag_s or 0.0
+    built = Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size, lag_s, frame, tables)
+    refuse_singular_neutral(frame_of(platform, built))
+    return built
+
+
+def refuse_table(platform: Platform, axis: Axis) -> None:
+    """Refuse what cannot carry a frame, and other axes that cannot be beside it."""
+    key = f"platform.axes: {axis.name}"
+    if not isinstance(platform, Hexapod | CrankHexapod):
+        raise ConfigError(f"{key}: found carries_below_hz, allowed is that under a hexapod alone")
+    if axis.channel not in TABLES:
+        raise ConfigError(f"{key}: found channel = {axis.channel!r} of what carries, allowed are {', '.join(TABLES)}")
+    if axis.scale != 1.0 or (axis.turn is None) == (axis.channel == "yaw"):
+        raise ConfigError(f"{key}: allowed for what carries is scale = 1, with turn for yaw and travel for the others")
+    for other in platform.axes:
+        if (other is not axis and other.channel == axis.channel) or (
+            other.channel in TABLES and other.carries_below_hz is None
+        ):
+            raise ConfigError(
+                f"platform.axes: {other.name}: found channel = {other.channel!r} where {axis.name} carries the frame, "
+                "allowed is each of them once, and beside what carries only heave_displacement, roll, pitch"
+            )
+
+
+def _tables(platform: Platform, frame: Kinematics, bounds: Sequence[ActuatorBounds]) -> list[dict[str, Any]]:
+    """Return the sleds and turntables that carry a frame, as the kernels take them."""
+    found = []
+    tables = [axis for axis in platform.axes if axis.carries_below_hz is not None]
+    for axis, own in zip(tables, bounds[frame.count :], strict=True):
+        place = CHANNELS.index(axis.channel)
+        alone = _ends(frame, bounds[: frame.count], place, FARTHEST[place], 1001)
+        room = 0.5 * min(abs(end or 0.0) for end in alone)
+        found.append(
+            {
+                "kind": "table",
+                "channel": place,
+                "low": own.low,
+                "high": own.high,
+                "knee": room,
+                "room": room,
+                "below": axis.carries_below_hz,
+            }
+        )
+    return found
+
+
+def _line(platform: Platform) -> tuple[float, float]:
+    """Return where the vertical line is about which a table under the frame turns: its joints' center."""
+    forward, right, _ = getattr(platform, "reference_m", (0.0, 0.0, 0.0))
+    return -forward, -right
 
 
 def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Actuators:
@@ -153,10 +216,11 @@ def parked_of(platform: Platform, built: Built) -> list[float]:
 def _held(platform: Platform) -> Built:
     """Return a platform in the form that the kernels take; refuse one with a singular pose within reach."""
     built = build(platform)
-    frame = frame_of(platform, built.kinematics, built.size)
+    frame = frame_of(platform, built)
     if frame.ways == 6:
-        farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
-        refuse_singular_reach(frame, built.bounds, farthest)
+        own = built._replace(kinematics=built.frame, bounds=built.bounds[: built.frame.count], tables={})
+        farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(own).values()])
+        refuse_singular_reach(frame, own.bounds, farthest)
     return built
 
 
@@ -171,18 +235,27 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
 
     In m or rad; None if no end was found.
     """
-    bounds = ActuatorBounds.columns(built.bounds)
     found: dict[str, tuple[float | None, float | None]] = {}
     for place, (channel, farthest) in enumerate(zip(CHANNELS, FARTHEST, strict=True)):
-        sides: list[float | None] = []
-        for sign in (-1, 1):
-            poses = np.zeros((20_001, 6))
-            poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, 20_001)
-            positions = built.kinematics.inverse(poses, held=True)
-            beyond = ~((positions >= bounds.low) & (positions <= bounds.high)).all(axis=1)
-            sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
-        found[channel] = sides[0], sides[1]
+        if channel in built.tables:
+            farthest += max(map(abs, built.bounds[built.tables[channel]][:2]))
+        found[channel] = _ends(built.kinematics, built.bounds, place, farthest)
     return found
+
+
+def _ends(
+    kinematics: Kinematics, bounds: Sequence[ActuatorBounds], place: int, farthest: float, points: int = 20_001
+) -> tuple[float | None, float | None]:
+    """Return how far actuators go along one channel [m or rad]; None if no end was found."""
+    ends = ActuatorBounds.columns(bounds)
+    sides: list[float | None] = []
+    for sign in (-1, 1):
+        poses = np.zeros((points, 6))
+        poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, points)
+        positions = kinematics.inverse(poses, held=True)
+        beyond = ~((positions >= ends.low) & (positions <= ends.high)).all(axis=1)
+        sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
+    return sides[0], sides[1]
 
 
 def channels_of(platform: Platform) -> dict[str, Actuated]:
@@ -288,6 +361,7 @@ def _said(position: float, turns: bool) -> str:
     return f"{math.degrees(position):.2f} deg" if turns else f"{position:.4f} m"
 
 
-def frame_of(platform: Platform, kinematics: Kinematics, size: float) -> Frame:
-    count = kinematics.count - len(platform.axes)
-    return Frame(kinematics, count, min(count, 3 if isinstance(platform, Posts) else 6), size)
+def frame_of(platform: Platform, built: Built) -> Frame:
+    """Return a platform's frame and what holds it."""
+    count = len([None for kind in built.frame.kinds if kind != "axis"])
+    return Frame(built.frame, count, min(count, 3 if isinstance(platform, Posts) else 6), built.size)

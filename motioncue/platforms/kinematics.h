@@ -11,6 +11,12 @@
  * post   is the height of the joint above neutral;
  * axis   is one channel of the pose, scaled.
  *
+ * Tables, up to two sleds and a turntable, carry the frame: the sleds stand on the ground, the turntable on them, and turns
+ * about a vertical line.  The frame's own pose is what is left of the whole pose once the tables have moved, exactly:
+ * p' = Rz(-t) (p - s - c) + c and yaw' = yaw - t, with the sleds at s, the turntable at t and its line through c.  How much
+ * the tables take is free.  At rest they take all that they reach (mc_table_rest), so that the frame stays over their
+ * middle; reach.h splits what moves.
+ *
  * The position of one actuator is also for lanes (real.h).
  *
  * Source of the crank: the closed form common for rotary Stewart platforms, derived from |q - crank| = s.
@@ -26,6 +32,8 @@ enum { /* kinds of actuators */
     MC_CRANK,
     MC_POST,
     MC_AXIS,
+    MC_TABLE,
+    MC_MOST_TABLES = 3,    /* surge, sway, yaw */
     MC_MOST_ACTUATORS = 12 /* actuators of one platform at most */
 };
 
@@ -34,10 +42,63 @@ enum { /* kinds of actuators */
 #undef MC_TEMPLATE
 
 typedef struct {
-    int count;
-    int kinds[MC_MOST_ACTUATORS];
+    int channel; /* of the pose that it takes: 0 surge, 1 sway, 5 yaw */
+    double low;  /* [m, rad] ends of its travel, of the split at rest */
+    double high;
+    double knee;  /* [m, rad] before an end the frame begins to move, so far beyond it the table has arrived */
+    double room;  /* [m, rad] fast motion that is left to the frame at most */
+    double below; /* [Hz] slower motion is the table's */
+    double pace;  /* share of a difference that each of two lags of that split covers in a tick; 0: not known, 1: no split */
+} mc_Table;
+
+typedef struct {
+    int count;                   /* actuators, without the tables that carry them */
+    int kinds[MC_MOST_ACTUATORS]; /* with the tables, which come last */
     mc_Actuator actuators[MC_MOST_ACTUATORS];
+    int tables;
+    mc_Table table[MC_MOST_TABLES];
+    double line[2]; /* [m] forward and right of the motion reference point at neutral: where a turntable's line is */
 } mc_Platform;
+
+/* Return the position of a table for a part of its channel: that part, as far as the table goes, without a corner at its
+   ends.  `slope` is its derivative, unless it is NULL. */
+static inline double mc_table_rest(double low, double high, double most_knee, double part, double *slope) {
+    const double sign = part < 0.0 ? -1.0 : 1.0, end = part < 0.0 ? -low : high, knee = fmin(most_knee, end);
+    const double over = sign * part - (end - knee);
+    if (slope) *slope = over <= 0.0 ? 1.0 : over >= 2.0 * knee ? 0.0 : 1.0 - over / (2.0 * knee);
+    if (over <= 0.0) return part;
+    return over >= 2.0 * knee ? sign * end : part - sign * over * over / (4.0 * knee);
+}
+
+/* Fill `own` with the frame's pose on tables at these positions. */
+static inline void mc_on_tables(const mc_Platform *p, const double *pose, const double *tables, double *own) {
+    double turn = 0.0;
+    for (int i = 0; i < 6; i++) own[i] = pose[i];
+    for (int k = 0; k < p->tables; k++) {
+        own[p->table[k].channel] -= tables[k];
+        if (p->table[k].channel == 5) turn = tables[k];
+    }
+    if (turn != 0.0) {
+        const double x = own[0] - p->line[0], y = own[1] - p->line[1];
+        double sine, cosine;
+        mc_sin_cos(turn, &sine, &cosine);
+        own[0] = p->line[0] + cosine * x + sine * y;
+        own[1] = p->line[1] - sine * x + cosine * y;
+    }
+}
+
+/* Make the frame's own pose the whole pose: the inverse of mc_on_tables. */
+static inline void mc_off_tables(const mc_Platform *p, const double *tables, double *pose) {
+    for (int k = 0; k < p->tables; k++)
+        if (p->table[k].channel == 5 && tables[k] != 0.0) {
+            const double x = pose[0] - p->line[0], y = pose[1] - p->line[1];
+            double sine, cosine;
+            mc_sin_cos(tables[k], &sine, &cosine);
+            pose[0] = p->line[0] + cosine * x - sine * y;
+            pose[1] = p->line[1] + sine * x + cosine * y;
+        }
+    for (int k = 0; k < p->tables; k++) pose[p->table[k].channel] += tables[k];
+}
 
 /* Fill `row` with the derivatives of an actuator's position, which it has at this pose, by displacement (x, y, z down
    [m]) and by turns about the base axes [rad]. */
@@ -69,8 +130,8 @@ static inline void mc_row(
     row[5] = arm[0] * row[1] - arm[1] * row[0];
 }
 
-/* Fill the positions of all actuators; return whether each of them can reach the pose. */
-static inline int mc_inverse_up_to(
+/* Fill the positions of all actuators but tables, at the frame's own pose; return whether each of them can reach it. */
+static inline int mc_frame_inverse(
     const mc_Platform *p, const double *pose, double straight, double *positions, double *rows
 ) {
     double r[9], sum = 0.0;
@@ -95,25 +156,67 @@ static inline void mc_by_angles(double sp, double cp, double sy, double cy, doub
 /* Sine of the largest angle between crank and rod, from square: within 15 deg of one line, a crank hardly holds its rod. */
 #define MC_STRAIGHT 0.966
 
+/* Fill the positions of all actuators, tables at rest last, and derivatives by the whole pose's motion unless `rows` is
+   NULL. */
+static inline int mc_table_inverse(
+    const mc_Platform *p, const double *pose, double straight, double *positions, double *rows
+) {
+    double own[6], slopes[6] = {0.0}, yawed[6] = {0.0}, sp, cp, sy, cy, st = 0.0, ct = 1.0;
+    double *tables = positions + p->count;
+    int reached;
+    for (int k = 0; k < p->tables; k++) {
+        const mc_Table *t = &p->table[k];
+        tables[k] = mc_table_rest(t->low, t->high, t->knee, pose[t->channel], &slopes[t->channel]);
+        if (t->channel == 5) mc_sin_cos(tables[k], &st, &ct);
+    }
+    mc_on_tables(p, pose, tables, own);
+    reached = mc_frame_inverse(p, own, straight, positions, rows);
+    if (!rows) return reached;
+    mc_sin_cos(pose[4], &sp, &cp);
+    mc_sin_cos(pose[5], &sy, &cy);
+    yawed[3] = cy * sp / cp, yawed[4] = sy * sp / cp, yawed[5] = 1.0; /* yaw's change by turns about the base axes */
+    for (int i = 0; i < p->count; i++) {
+        double *row = rows + 6 * i, r[6];
+        const double x = own[0] - p->line[0], y = own[1] - p->line[1];
+        double turned;
+        if (p->kinds[i] == MC_AXIS) continue;
+        memcpy(r, row, sizeof r);
+        turned = slopes[5] * (r[0] * y - r[1] * x - r[5]); /* by the table's turn beneath a frame that stays */
+        row[0] = (1.0 - slopes[0]) * (ct * r[0] - st * r[1]);
+        row[1] = (1.0 - slopes[1]) * (st * r[0] + ct * r[1]);
+        row[3] = ct * r[3] - st * r[4];
+        row[4] = st * r[3] + ct * r[4];
+        for (int j = 3; j < 6; j++) row[j] += turned * yawed[j];
+    }
+    for (int k = 0; k < p->tables; k++) {
+        double *row = rows + 6 * (p->count + k);
+        const int channel = p->table[k].channel;
+        for (int j = 0; j < 6; j++) row[j] = channel == 5 ? slopes[5] * yawed[j] : channel == j ? slopes[j] : 0.0;
+    }
+    return reached;
+}
+
 static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
-    return mc_inverse_up_to(p, pose, 1.0, positions, rows);
+    if (p->tables) return mc_table_inverse(p, pose, 1.0, positions, rows);
+    return mc_frame_inverse(p, pose, 1.0, positions, rows);
 }
 
 /* As mc_inverse; but a pose that brings a crank that close to its rod is out of reach: no wanted pose may. */
 static inline int mc_inverse_held(const mc_Platform *p, const double *pose, double *positions, double *rows) {
-    return mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, rows);
+    if (p->tables) return mc_table_inverse(p, pose, MC_STRAIGHT, positions, rows);
+    return mc_frame_inverse(p, pose, MC_STRAIGHT, positions, rows);
 }
 
-/* Find the pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
+/* Find the frame's own pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
    actuators leave a direction free; angles are steps of roll, pitch, yaw, so that posts leave yaw as it is.  Returns
    the number of steps, or -1 if it has not converged within `steps`. */
-static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
+static inline int mc_frame_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
     double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6];
     for (int n = 0; n < steps; n++) {
         double trace = 0.0, size = 0.0, sp, cp, sy, cy;
         mc_sin_cos(pose[4], &sp, &cp);
         mc_sin_cos(pose[5], &sy, &cy);
-        if (!mc_inverse(p, pose, at, rows)) return -1;
+        if (!mc_frame_inverse(p, pose, 1.0, at, rows)) return -1;
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);
         for (int k = 0; k < p->count; k++) {
@@ -148,6 +251,22 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
         if (!(size < 10.0)) return -1;
     }
     return -1;
+}
+
+/* As mc_frame_forward, of the whole pose. */
+static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
+    double own[6];
+    int taken;
+    if (!p->tables) return mc_frame_forward(p, positions, pose, steps);
+    mc_on_tables(p, pose, positions + p->count, own);
+    taken = mc_frame_forward(p, positions, own, steps);
+    if (taken < 0) { /* tables that are elsewhere than the guess says: from the frame's own neutral */
+        memset(own, 0, sizeof own);
+        taken = mc_frame_forward(p, positions, own, steps);
+    }
+    mc_off_tables(p, positions + p->count, own);
+    memcpy(pose, own, sizeof own);
+    return taken;
 }
 #endif
 #else

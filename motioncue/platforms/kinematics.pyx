@@ -1,13 +1,13 @@
 """Kinematics over arrays of poses."""
 
 from libc.math cimport NAN
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
 __all__ = ["KINDS", "Kinematics"]
 
-KINDS = {"leg": LEG, "crank": CRANK, "post": POST, "axis": AXIS}
+KINDS = {"leg": LEG, "crank": CRANK, "post": POST, "axis": AXIS, "table": TABLE}
 """Kinds of actuators; see kinematics.h."""
 
 cdef enum:
@@ -16,6 +16,8 @@ cdef enum:
 
 cdef class Kinematics:
     """The actuators of a platform, for arrays of poses.
+
+    Tables that carry the frame come last, and take all of their channel that they reach: as at rest.
 
     Notes
     -----
@@ -27,12 +29,25 @@ cdef class Kinematics:
     Units: `actuators` [m].
     """
 
-    def __cinit__(self, actuators):
+    def __cinit__(self, actuators, line=(0.0, 0.0)):
         cdef Actuator* a
+        cdef Table* t
         if not 0 < len(actuators) <= <int>ACTUATORS:
             raise ValueError(f"actuators: found {len(actuators)}, allowed are 1 to {<int>ACTUATORS}")
         memset(&self.geometry, 0, sizeof(Geometry))
+        self.geometry.line[0], self.geometry.line[1] = line
         for given in actuators:
+            if given["kind"] == "table":
+                if self.geometry.tables == <int>TABLES:
+                    raise ValueError(f"actuators: found more than {<int>TABLES} tables")
+                self.geometry.kinds[self.geometry.count + self.geometry.tables] = TABLE
+                t = &self.geometry.table[self.geometry.tables]
+                t.channel, t.low, t.high = given["channel"], given["low"], given["high"]
+                t.knee, t.room, t.below = given["knee"], given["room"], given["below"]
+                self.geometry.tables += 1
+                continue
+            if self.geometry.tables:
+                raise ValueError("actuators: found another after a table, allowed are tables last")
             a = &self.geometry.actuators[self.geometry.count]
             self.geometry.kinds[self.geometry.count] = KINDS[given["kind"]]
             for i in range(3):
@@ -48,19 +63,19 @@ cdef class Kinematics:
 
     @property
     def count(self):
-        """Number of actuators."""
-        return self.geometry.count
+        """Number of actuators, tables counted."""
+        return self.geometry.count + self.geometry.tables
 
     @property
     def kinds(self):
         """The kind of each actuator, a key of `KINDS`."""
         names = {number: name for name, number in KINDS.items()}
-        return tuple([names[self.geometry.kinds[i]] for i in range(self.geometry.count)])
+        return tuple([names[self.geometry.kinds[i]] for i in range(self.count)])
 
     def inverse(self, poses, *, bint held=False):
         """Return the positions of the actuators at each pose."""
         cdef const double[:, ::1] p = _rows("poses", poses, 6)
-        out = np.empty((p.shape[0], self.geometry.count))
+        out = np.empty((p.shape[0], self.count))
         cdef double[:, ::1] o = out
         cdef Py_ssize_t i
         with nogil:
@@ -71,10 +86,23 @@ cdef class Kinematics:
                     inverse(&self.geometry, &p[i, 0], &o[i, 0], NULL)
         return out
 
+    def of_frame(self, poses):
+        """Return the frame's own pose at each pose: what its tables leave."""
+        cdef const double[:, ::1] p = _rows("poses", poses, 6)
+        out = np.array(p)
+        cdef double[:, ::1] o = out
+        cdef double positions[12]
+        cdef Py_ssize_t i
+        if self.geometry.tables:
+            for i in range(p.shape[0]):
+                inverse(&self.geometry, &p[i, 0], positions, NULL)
+                on_tables(&self.geometry, &p[i, 0], positions + self.geometry.count, &o[i, 0])
+        return out
+
     def jacobian(self, poses):
         """Return the derivatives of the actuators' positions by the platform's motion."""
         cdef const double[:, ::1] p = _rows("poses", poses, 6)
-        out = np.empty((p.shape[0], self.geometry.count, 6))
+        out = np.empty((p.shape[0], self.count, 6))
         cdef double[:, :, ::1] o = out
         cdef double positions[12]
         cdef Py_ssize_t i
@@ -85,7 +113,7 @@ cdef class Kinematics:
 
     def forward(self, positions, start=None):
         """Return the pose at which the actuators have these positions."""
-        cdef const double[:, ::1] p = _rows("positions", positions, self.geometry.count)
+        cdef const double[:, ::1] p = _rows("positions", positions, self.count)
         out = np.empty((p.shape[0], 6))
         cdef double[:, ::1] o = out
         cdef double pose[6]
@@ -94,18 +122,24 @@ cdef class Kinematics:
         cdef int k
         for k in range(6):
             first[k] = pose[k] = 0.0 if start is None else start[k]
+        # From row to row the guess is the frame's own pose: its tables may be anywhere else.
+        if start is not None and self.geometry.tables and p.shape[0]:
+            on_tables(&self.geometry, pose, &p[0, self.geometry.count], first)
+            memcpy(pose, first, sizeof(pose))
         with nogil:
             for i in range(p.shape[0]):
-                if forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
+                if frame_forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
                     for k in range(6):
                         pose[k] = first[k]
-                    if forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
+                    if frame_forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
                         for k in range(6):
                             pose[k] = first[k]
                             o[i, k] = NAN
                         continue
                 for k in range(6):
                     o[i, k] = pose[k]
+                if self.geometry.tables:
+                    off_tables(&self.geometry, &p[i, self.geometry.count], &o[i, 0])
         return out
 
 

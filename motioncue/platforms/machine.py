@@ -178,6 +178,16 @@ class MotionPlatform:
         """How far it goes along each channel with the others at neutral [m, rad]; None: no end."""
         return ranges(self._built)
 
+    @property
+    def shares(self) -> dict[str, dict[str, Ends]]:
+        """How far a sled or turntable goes, and the frame that it carries, by channel and part [m, rad]."""
+        count, tables = self._built.frame.count, self._built.tables
+        frame = ranges(self._built._replace(kinematics=self._built.frame, bounds=self.bounds[:count], tables={}))
+        return {
+            channel: {self.names[place]: self.bounds[place][:2], "frame": frame[channel]}
+            for channel, place in tables.items()
+        }
+
     def workspace(self, samples: int = 20_000, seed: int = 0) -> Workspace:
         """Return what the platform can do with all channels at once.
 
@@ -196,6 +206,7 @@ class MotionPlatform:
         """
         rng = np.random.default_rng(seed)
         rows = self.jacobian(np.zeros((1, 6)))[0]
+        alone = np.vstack([self._built.frame.jacobian(np.zeros((1, 6)))[0], rows[self._built.frame.count :]])
         driven = [
             place
             for place, channel in enumerate(CHANNELS)
@@ -210,11 +221,18 @@ class MotionPlatform:
         share = _largest(lambda part: bool(self.reaches(part * np.concatenate((corners, poses))).all()))
         singular, at = self._least_singular(np.concatenate((np.zeros((1, 6)), poses[reached])))
         bounds = ActuatorBounds.columns(self.bounds)
-        steepest = [np.abs(rows[:, place]) for place in range(6)]
+        parts = slice(self._built.frame.count), slice(self._built.frame.count, None)
         fastest, hardest = (
             {
-                channel: float((most[moved > 1e-9] / moved[moved > 1e-9]).min()) if moved.max() > 1e-9 else None
-                for channel, moved in zip(CHANNELS, steepest, strict=True)
+                # Of a frame and what carries it, that of the faster one: neither needs the other.
+                channel: max(
+                    float((most[part][moved[part] > 1e-9] / moved[part][moved[part] > 1e-9]).min())
+                    for part in parts
+                    if moved[part].max(initial=0.0) > 1e-9
+                )
+                if moved.max() > 1e-9
+                else None
+                for channel, moved in zip(CHANNELS, np.abs(alone).T, strict=True)
             }
             for most in (bounds.speed, bounds.acceleration)
         )
@@ -249,10 +267,10 @@ class MotionPlatform:
 
     def _least_singular(self, poses: Array) -> tuple[float, tuple[float, ...]]:
         """Return the least ratio of singular values of the frame's actuators, and the pose where it is found."""
-        frame = frame_of(self.table, self._built.kinematics, self._built.size)
+        frame = frame_of(self.table, self._built)
         if not frame.actuators:
             return 1.0, tuple(poses[0].tolist())
-        held = frame.held(poses)
+        held = frame.held(self._built.kinematics.of_frame(poses))
         place = int(np.argmin(held))
         return float(held[place]), tuple(poses[place].tolist())
 

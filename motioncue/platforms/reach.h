@@ -11,6 +11,11 @@
  * down where its stop, straight on, would bring a crank too close to one line with its rod.
  *
  * An axis moves along one direction only, and stops at its end by itself.
+ *
+ * On tables (kinematics.h) all this is about the frame's own pose: what the tables leave.  A table is asked for what is
+ * slow in its channel, by two lags; what is fast stays with the frame, up to the table's `room` for it, and so does what is
+ * beyond the table's ends.  The table goes there within its own bounds, and where it is late, the frame has the rest.  So
+ * frame and tables together are the pose that is wanted, at every tick in which the frame reaches its share.
  */
 #ifndef MOTIONCUE_REACH_H
 #define MOTIONCUE_REACH_H
@@ -26,6 +31,14 @@ enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; sur
 #define MC_FARTHEST_POSE 1e6     /* [m, rad] a pose beyond it is not followed */
 #define MC_BRAKE_SHARE 0.8       /* of a move that would come too close to a straight crank, in the next try */
 #define MC_RESTORED 1e-9         /* a share that lacks less than this is whole again */
+#define MC_SETTLED 1e-12         /* [m, rad] a lag that lacks less is over: what rests is to rest exactly */
+#define MC_TABLE_SHARE 0.95      /* of its bounds, for what a table is asked for: the rest is for a lead and for the way up */
+
+typedef struct {
+    double slow[2];          /* slow part of its channel, after one lag and after two */
+    mc_ActuatorMotion motion; /* and where it is asked to be */
+    mc_JerkStop stop;
+} mc_TableMotion;
 
 typedef struct {
     double pose[6];           /* wanted pose, as of the newest tick in which it was a number */
@@ -35,15 +48,16 @@ typedef struct {
     double at[6];             /* pose of the tick before, and its positions */
     double positions[MC_MOST_ACTUATORS];
     int slowed;               /* the actuator whose speed shortened the newest tick's step; -1: none did */
+    mc_TableMotion tables[MC_MOST_TABLES];
 } mc_PoseReduction;
 
 static const int mc_part_first[MC_PARTS] = {5, 2, 0, 3}, mc_part_last[MC_PARTS] = {5, 2, 1, 4};
 
-/* Fill the positions of all actuators; return whether each of them can reach the pose. */
+/* Fill the positions of all actuators but tables; return whether each of them can reach the frame's own pose. */
 static inline int mc_within(
     const mc_Platform *p, const mc_ActuatorBounds *bounds, const double *pose, double *positions
 ) {
-    if (!mc_inverse_held(p, pose, positions, NULL)) return 0;
+    if (!mc_frame_inverse(p, pose, MC_STRAIGHT, positions, NULL)) return 0;
     for (int i = 0; i < p->count; i++) {
         if (p->kinds[i] == MC_AXIS) positions[i] = fmin(fmax(positions[i], bounds[i].low), bounds[i].high);
         if (!(bounds[i].low <= positions[i] && positions[i] <= bounds[i].high)) return 0;
@@ -101,7 +115,7 @@ static inline int mc_too_straight(
     for (int i = 0; i < p->count; i++) speeds[i] = positions[i] - state->positions[i];
     rest = mc_rest_distance(bounds, speeds, p->count);
     for (int i = 0; i < 6; i++) stop[i] = pose[i] + rest * (pose[i] - state->at[i]);
-    if (mc_inverse_held(p, stop, there, NULL)) return -1;
+    if (mc_frame_inverse(p, stop, MC_STRAIGHT, there, NULL)) return -1;
     for (int i = 0; i < p->count; i++)
         if (there[i] != there[i]) return i;
     return -1;
@@ -146,7 +160,8 @@ static inline void mc_degrade_pose(
     int whole, double *pose,
     double *positions
 ) {
-    double target[MC_PARTS] = {0.0}, most = 0.0;
+    double target[MC_PARTS] = {0.0}, wanted[6], most = 0.0;
+    memcpy(wanted, pose, sizeof wanted);
     if (!whole) mc_find_reduction(p, bounds, order, pose, target);
     for (int k = 0; k < MC_PARTS; k++) {
         state->target[k] += pace * (target[k] - state->target[k]);
@@ -156,8 +171,45 @@ static inline void mc_degrade_pose(
         most = fmax(most, state->reduction[k]);
     }
     state->active = most > 0.0;
-    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, state->pose, k, 1.0 - state->reduction[k]);
+    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, wanted, k, 1.0 - state->reduction[k]);
     mc_shorten(p, bounds, pose, positions);
+}
+
+/* Move a table one tick towards `wanted`, within its bounds by itself, and overwrite it: legs need not stop with it. */
+static MC_APART void mc_limit_table(
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, mc_JerkStop *stop, double *wanted, int64_t *acted
+) {
+    if (bounds->jerk < INFINITY) {
+        mc_limit_jerks(bounds, motion, stop, 1, wanted, acted);
+        return;
+    }
+    motion->acceleration = -motion->speed;
+    mc_limit_actuators(bounds, motion, 1, wanted, acted);
+    motion->acceleration += motion->speed;
+}
+
+/* Fill the positions of the tables, after the others, for the whole pose; return the frame's own pose in `pose`. */
+static MC_APART void mc_move_tables(
+    const mc_Platform *p, const mc_ActuatorBounds *bounds, mc_PoseReduction *state, double *pose, double *positions
+) {
+    double *tables = positions + p->count;
+    for (int k = 0; k < p->tables; k++) {
+        const mc_Table *t = &p->table[k];
+        mc_TableMotion *s = &state->tables[k];
+        mc_ActuatorBounds own = bounds[p->count + k];
+        const double part = state->pose[t->channel];
+        double fast;
+        s->slow[0] += t->pace * (part - s->slow[0]);
+        s->slow[1] += t->pace * (s->slow[0] - s->slow[1]);
+        if (fabs(part - s->slow[0]) + fabs(part - s->slow[1]) < MC_SETTLED) s->slow[0] = s->slow[1] = part;
+        fast = mc_table_rest(-t->room, t->room, t->room, part - (2.0 * s->slow[0] - s->slow[1]), NULL);
+        tables[k] = mc_table_rest(own.low, own.high, t->knee, part - fast, NULL);
+        own.speed *= MC_TABLE_SHARE;
+        own.acceleration *= MC_TABLE_SHARE;
+        own.jerk *= MC_TABLE_SHARE;
+        mc_limit_table(&own, &s->motion, &s->stop, &tables[k], NULL);
+    }
+    mc_on_tables(p, state->pose, tables, pose);
 }
 
 /* Fill `positions` with those of `wanted`, or of as much of it as is within all bounds; return whether that is all of it.
@@ -170,8 +222,13 @@ static inline int mc_reach(
     int whole;
     for (int i = 0; i < 6; i++)
         if (fabs(wanted[i]) <= MC_FARTHEST_POSE) state->pose[i] = wanted[i]; /* false for NaN */
-    whole = mc_within(p, bounds, state->pose, positions);
-    memcpy(pose, state->pose, sizeof pose); /* not sooner: it would wait for the numbers stored above */
+    if (p->tables) {
+        mc_move_tables(p, bounds, state, pose, positions);
+        whole = mc_within(p, bounds, pose, positions);
+    } else {
+        whole = mc_within(p, bounds, state->pose, positions);
+        memcpy(pose, state->pose, sizeof pose); /* not sooner: it would wait for the numbers stored above */
+    }
     if (!whole || state->active) {
         mc_degrade_pose(p, bounds, order, pace, state, whole, pose, positions);
         whole &= !state->active;
@@ -186,12 +243,29 @@ static inline void mc_reach_anew(
     const mc_Platform *p, const mc_ActuatorBounds *before, const mc_ActuatorBounds *bounds, mc_PoseReduction *state,
     double *positions
 ) {
-    double pose[6], was[6];
-    memcpy(pose, state->pose, sizeof pose);
-    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, state->pose, k, 1.0 - state->reduction[k]);
+    double wanted[6], pose[6], was[6];
+    int approached, narrower = 0;
+    for (int k = 0; k < p->tables; k++) positions[p->count + k] = state->tables[k].motion.position;
+    mc_on_tables(p, state->pose, positions + p->count, wanted);
+    memcpy(pose, wanted, sizeof pose);
+    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, wanted, k, 1.0 - state->reduction[k]);
     memcpy(was, pose, sizeof was);
     mc_shorten(p, before, was, positions);
-    if (memcmp(was, state->at, sizeof was)) memcpy(pose, state->at, sizeof pose);
+    approached = memcmp(was, state->at, sizeof was);
+    for (int k = 0; k < p->tables; k++) { /* a table beyond its range is within it at once */
+        const mc_ActuatorBounds *own = &bounds[p->count + k];
+        const double at = positions[p->count + k], nearest = fmin(fmax(at, own->low), own->high);
+        if (nearest == at) continue;
+        state->tables[k].motion = (mc_ActuatorMotion){nearest, 0.0, nearest, 0.0};
+        state->tables[k].stop = mc_at_rest;
+        positions[p->count + k] = nearest;
+        narrower = 1;
+    }
+    if (approached) memcpy(pose, state->at, sizeof pose);
+    else if (narrower) {
+        mc_on_tables(p, state->pose, positions + p->count, wanted);
+        for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, wanted, k, 1.0 - state->reduction[k]);
+    }
     mc_shorten(p, bounds, pose, positions);
     memcpy(state->at, pose, sizeof state->at);
     memcpy(state->positions, positions, p->count * sizeof *positions);

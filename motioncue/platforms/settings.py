@@ -117,6 +117,10 @@ class Axis(Table, frozen=True, kw_only=True):
     """Bounds if it moves along a line; otherwise `turn` has them."""
     turn: Turning | None = None
     """Bounds if it turns."""
+    carries_below_hz: Annotated[float, msgspec.Meta(ge=0.01, le=100)] | None = None
+    """It carries a hexapod, which is then moved by what is left of its channel (surge, sway or yaw): the sled or table
+    takes what is slower than this [Hz], and what the legs have no room for; under `predictive`, all that it can follow.
+    Not given: it stands beside the frame."""
 
 
 AxisNumber = Annotated[int, msgspec.Meta(ge=1, le=12)]

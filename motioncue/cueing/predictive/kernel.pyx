@@ -625,7 +625,7 @@ cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear
     """Copy the geometry of the actuators, and its linear form at neutral."""
     cdef int i, j
     c.geometry = kinematics.geometry
-    c.geared = kinematics.geometry.count
+    c.geared = kinematics.count
     for i in range(c.geared):
         c.neutral[i], c.gear[i] = neutral[i], gear[i]
         c.ends_low[i], c.ends_high[i] = ends.low[i], ends.high[i]

@@ -123,9 +123,8 @@ def test_what_is_slow_is_the_sleds_and_what_is_fast_the_legs():
 
 
 def test_the_legs_take_what_a_slow_sled_cannot_follow():
-    slow = (
-        "platform.axes=[{name='sled', channel='surge_displacement', carries_below_hz=0.5, travel={min_m=-1, max_m=1, "
-    )
+    travel = "{min_m=-1, max_m=1, speed_m_s=0.03, acceleration_m_s2=0.1}"
+    slow = f"platform.axes=[{{name='sled', channel='surge_displacement', carries_below_hz=0.5, travel={travel}}}]"
     time = np.arange(4000) * DT
     values = 0.15 * smooth(time / 1.0)
     _, sent, asked, made = sent_for(SLED, "surge_displacement", values, slow)

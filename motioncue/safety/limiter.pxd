@@ -133,6 +133,13 @@ cdef double following_jerk(const Bounds* plan, LimiterState* s, double goal, dou
 
 
 cdef extern from "motioncue/safety/margin.h" nogil:
+    enum:
+        SCATTERED "MC_SCATTERED"
+        ANGLES "MC_ANGLES"
+    ctypedef struct IdleStates "mc_IdleStates":
+        double x[16]
+        double v[16]
+        double a[16]
     ctypedef struct IdleLimits "mc_IdleLimits":     # see margin.h
         double value[16]
         double rate[16]
@@ -143,12 +150,14 @@ cdef extern from "motioncue/safety/margin.h" nogil:
         double ramp[16]
         double most[16]
         double turns[16]
-        double x[2][16]
-        double v[2][16]
-        double a[2][16]
+        IdleStates states[2]
         int now
         int count
         int channels[16]
+        int kinds[16]
+    ctypedef struct IdleRoom "mc_IdleRoom":
+        pass
+    IdleLimits* idle_limits "mc_idle_limits"(IdleRoom* room)
 
 
 cdef enum:
@@ -156,10 +165,12 @@ cdef enum:
 
 
 ctypedef struct LimitSet:
-    IdleLimits together     # states and bounds side by side, while `idle`
+    IdleRoom room
+    IdleLimits* together    # in `room`: states and bounds side by side, while `idle`
     bint idle               # the states are there, and not in `limits`
     int quiet               # ticks since any limit acted
     int (*pass_all)(IdleLimits* s, const double* cue) noexcept nogil
+    int lanes               # that it tests at once
     Limit limits[LIMITED]
     Easing easings[LIMITED]
     int easing              # number of easings that are on
@@ -241,7 +252,7 @@ cdef void limit_apart(LimitSet* s, double* channels) noexcept nogil
 
 cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
     """Limit every bounded channel of a cue in place: all at once while none acts, for that is the usual case."""
-    if s.idle and s.pass_all(&s.together, channels):
+    if s.idle and s.pass_all(s.together, channels):
         mc_count(&s.ticks, 1)
     elif s.count:
         limit_apart(s, channels)
@@ -254,8 +265,8 @@ cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
     if s.easing:
         return False
     for i in range(s.count):
-        x = s.together.x[s.together.now][i] if s.idle else s.limits[i].state.x
-        v = s.together.v[s.together.now][i] if s.idle else s.limits[i].state.v
+        x = s.together.states[s.together.now].x[i] if s.idle else s.limits[i].state.x
+        v = s.together.states[s.together.now].v[i] if s.idle else s.limits[i].state.v
         if s.turns[i]:
             if fabs(remainder(x, 2.0 * M_PI)) > 1e-9 or fabs(v) > 1e-9:
                 return False

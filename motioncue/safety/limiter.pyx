@@ -127,7 +127,7 @@ cdef void limit_apart(LimitSet* s, double* channels) noexcept nogil:
 
 cdef void limits_join(LimitSet* s) noexcept nogil:
     """Lay states and bounds side by side, if every output is its input; else try again after as many ticks."""
-    cdef IdleLimits* all = &s.together
+    cdef IdleLimits* all = s.together
     cdef const Limit* l
     cdef int i
     s.quiet = 0
@@ -149,24 +149,30 @@ cdef void limits_join(LimitSet* s) noexcept nogil:
         all.turns[i] = 0.0
         if i < s.count and s.turns[i]:
             all.most[i], all.turns[i] = M_PI, -0.0
-        elif i < s.count and s.leans[i]:
+        elif i < s.count and s.leans[i] and l.margin.value > 0.5 * M_PI:
             all.most[i] = 0.5 * M_PI
-        all.x[0][i], all.v[0][i], all.a[0][i] = l.state.x, l.state.v, l.state.a
+        all.states[0].x[i], all.states[0].v[i], all.states[0].a[i] = l.state.x, l.state.v, l.state.a
         all.channels[i] = s.channels[i if i < s.count else 0]
+    memset(all.kinds, 0, sizeof(all.kinds))
+    for i in range(16):
+        if all.most[i] < INFINITY:
+            all.kinds[i // s.lanes] |= ANGLES
+        if all.channels[i] != all.channels[i - i % s.lanes] + i % s.lanes:
+            all.kinds[i // s.lanes] |= SCATTERED
     all.now, all.count = 0, s.count
     s.idle = s.count > 0
 
 
 cdef void limits_part(LimitSet* s) noexcept nogil:
     """Take the states back to each channel."""
-    cdef const IdleLimits* all = &s.together
+    cdef const IdleLimits* all = s.together
+    cdef const IdleStates* at
     cdef int i
     if not s.idle:
         return
     for i in range(s.count):
-        s.limits[i].state = LimiterState(
-            all.x[all.now][i], all.v[all.now][i], all.a[all.now][i], all.x[all.now][i], False
-        )
+        at = &all.states[all.now]
+        s.limits[i].state = LimiterState(at.x[i], at.v[i], at.a[i], at.x[i], False)
     s.idle = False
     s.quiet = 0
 
@@ -511,9 +517,14 @@ cdef class CueLimits:
     """
 
     def __cinit__(self, channels=MOVERS):
+        cdef Machine machine
         memset(&self.set, 0, sizeof(LimitSet))
         self.channels = tuple(channels)
-        self.set.pass_all = pass_all[chosen_machine().index]
+        self.set.together = idle_limits(&self.set.room)
+        # Lanes of eight take longer for twelve channels than three times four.
+        machine = chosen_machine()
+        self.set.pass_all = pass_all[machine.index + (machine.lanes == 8)]
+        self.set.lanes = min(machine.lanes, 4)
 
     def add(self, str channel, double value, rate=None, acceleration=None, jerk=None, *, double dt):
         """Bound a channel.

@@ -60,29 +60,50 @@ INLINE real NAME(load)(const double *p) {
     return x;
 }
 
+/* Read the numbers at LANES indices: written out, because a vector read from numbers just stored one by one waits for them. */
+INLINE real NAME(chosen)(const double *p, const int *at) {
+#if LANES == 8
+    return (real){p[at[0]], p[at[1]], p[at[2]], p[at[3]], p[at[4]], p[at[5]], p[at[6]], p[at[7]]};
+#elif LANES == 4
+    return (real){p[at[0]], p[at[1]], p[at[2]], p[at[3]]};
+#elif LANES == 2
+    return (real){p[at[0]], p[at[1]]};
+#else
+    return p[at[0]];
+#endif
+}
+
 /* Take in the channels of a cue if all of them pass unchanged, and return 1; else change nothing and return 0. */
 static int NAME(limit_channels)(mc_IdleLimits *s, const double *cue) {
-    double in[MC_LIMITS_PADDED];
-    const int now = s->now, next = !now;
+    const int count = s->count, now = s->now;
     flag calm = ALL(0.0) == ALL(0.0);
-    for (int i = 0; i < MC_LIMITS_PADDED; i++) in[i] = cue[s->channels[i]];
-    for (int i = 0; i < s->count; i += LANES) {
+    for (int i = 0; i < count; i += LANES) {
+        const double *const bound = s->value + i; /* one address for all: the compiler would hold one for each of them */
+        const double *const from = s->states[now].x + i;
+        double *const to = s->states[!now].x + i;
+#define AT(field) NAME(load)(bound + (offsetof(mc_IdleLimits, field) - offsetof(mc_IdleLimits, value)) / sizeof(double))
+#define OF(field) (offsetof(mc_IdleStates, field) / sizeof(double))
         const NAME(Margin) m = {
-            NAME(load)(s->value + i), NAME(load)(s->rate + i), NAME(load)(s->acceleration + i), NAME(load)(s->jerk + i),
-            NAME(load)(s->per_jerk + i), NAME(load)(s->per_acceleration + i), NAME(load)(s->ramp + i)};
-        const real goal = NAME(load)(in + i), most = NAME(load)(s->most + i), before = NAME(load)(s->x[now] + i);
-        const real way = goal - before;
-        const flag turns = NAME(negative)(NAME(load)(s->turns + i));
-        const real x = NAME(pick)(turns, before + way, goal);
-        const real v = x - before, a = v - NAME(load)(s->v[now] + i);
-        calm &= (NAME(magnitude)(goal) <= most) & (NAME(pick)(turns, NAME(magnitude)(way), ALL(0.0)) <= most)
-            & (NAME(magnitude)(a - NAME(load)(s->a[now] + i)) <= m.jerk) & NAME(clearly_viable)(&m, x, v, a);
-        memcpy(s->x[next] + i, &x, sizeof x);
-        memcpy(s->v[next] + i, &v, sizeof v);
-        memcpy(s->a[next] + i, &a, sizeof a);
+            AT(value), AT(rate), AT(acceleration), AT(jerk), AT(per_jerk), AT(per_acceleration), AT(ramp)};
+        const real before = NAME(load)(from);
+        const int kind = s->kinds[i / LANES];
+        real x = kind & MC_SCATTERED ? NAME(chosen)(cue, s->channels + i) : NAME(load)(cue + s->channels[i]);
+        if (kind & MC_ANGLES) {
+            const real most = AT(most), way = x - before;
+            const flag turns = NAME(negative)(AT(turns));
+            calm &= (NAME(magnitude)(x) <= most) & (NAME(pick)(turns, NAME(magnitude)(way), ALL(0.0)) <= most);
+            x = NAME(pick)(turns, before + way, x);
+        }
+        const real v = x - before, a = v - NAME(load)(from + OF(v));
+        calm &= (NAME(magnitude)(a - NAME(load)(from + OF(a))) <= m.jerk) & NAME(clearly_viable)(&m, x, v, a);
+        memcpy(to + OF(x), &x, sizeof x);
+        memcpy(to + OF(v), &v, sizeof v);
+        memcpy(to + OF(a), &a, sizeof a);
+#undef AT
+#undef OF
     }
     if (NAME(bits)(calm) != (1 << LANES) - 1) return 0;
-    s->now = next;
+    s->now = !now;
     return 1;
 }
 #endif

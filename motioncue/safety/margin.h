@@ -2,7 +2,14 @@
 #ifndef NAME /* included by itself: for one double */
 #ifndef MOTIONCUE_MARGIN_H
 #define MOTIONCUE_MARGIN_H
+#include <stdint.h>
+
 enum { MC_LIMITS_PADDED = 16 }; /* channels of a cue that are bounded, filled up to the widest lanes */
+enum { MC_SCATTERED = 1, MC_ANGLES = 2 }; /* of channels in lanes: not next to each other in a cue; some turn, or lean */
+
+typedef struct {
+    double x[MC_LIMITS_PADDED], v[MC_LIMITS_PADDED], a[MC_LIMITS_PADDED]; /* as in LimiterState */
+} mc_IdleStates;
 
 /* The channels of one rig side by side while no bound acts: their bounds, as in mc_Margin, and their states. */
 typedef struct {
@@ -11,11 +18,20 @@ typedef struct {
     double most[MC_LIMITS_PADDED]; /* largest angle that stays as it is: half a turn where it may turn, a quarter where
                                       it is a lean; infinite for others */
     double turns[MC_LIMITS_PADDED]; /* -0.0, whose sign is set, where it may turn all the way round; 0.0 elsewhere */
-    double x[2][MC_LIMITS_PADDED], v[2][MC_LIMITS_PADDED], a[2][MC_LIMITS_PADDED]; /* now, and where the next go */
+    mc_IdleStates states[2]; /* now, and where the next go */
     int now;
     int count;
-    int channels[MC_LIMITS_PADDED];
+    int channels[MC_LIMITS_PADDED]; /* their places in a cue */
+    int kinds[MC_LIMITS_PADDED];    /* of each group of lanes: a sum of the kinds above */
 } mc_IdleLimits;
+
+/* Room for them from an address that wide lanes are read from at once: twice as long if they lie across two such places. */
+typedef struct {
+    char bytes[sizeof(mc_IdleLimits) + 64];
+} mc_IdleRoom;
+static inline mc_IdleLimits *mc_idle_limits(mc_IdleRoom *room) {
+    return (mc_IdleLimits *)(((uintptr_t)room->bytes + 63) & ~(uintptr_t)63);
+}
 
 #define MC_TEMPLATE "motioncue/safety/margin.h"
 #include "motioncue/core/scalar.h"

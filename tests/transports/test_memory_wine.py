@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
+from random import Random
 
 import pytest
 from helpers import eventually
@@ -148,18 +149,29 @@ def unmarked(packet, gather):
     return bytes(out)
 
 
+def trembling(packets, gather, rng):
+    """Return states of which the last number trembles in its last digits, as that of a real car does."""
+    out = []
+    for packet in map(bytearray, packets):
+        if gather.tail:
+            packet[gather.tail - 4 : gather.tail - 2] = rng.randbytes(2)
+        out.append(bytes(packet))
+    return out
+
+
 @pytest.mark.search
 @pytest.mark.timeout(3600)
 def test_of_a_million_states_with_marks_none_is_taken_torn_and_few_without(program, tmp_path):
     """Every fourth state stays half written for a millisecond; what is read has to be one that was written.
 
     All titles write at once: what has no mark at its own rate, the others as fast as Windows sleeps.  Where nothing
-    marks a half-written state, one is taken if the state before has been missed: not one of a hundred of them.
+    marks a half-written state, one is taken if the state before has been missed: not three of a hundred of them.
     """
     rings, known, taken, torn, games = {}, {}, Counter(), Counter(), []
     with ExitStack() as opened:
         for name in TITLES:
-            gather, packets = sources.by_profile(name).gather, states_of(name)
+            gather = sources.by_profile(name).gather
+            packets = trembling(states_of(name), gather, Random(1))
             known[name] = {unmarked(packet, gather) for packet in packets}
             file = written_as(tmp_path / name, name, packets)
             listener = Listener(name, f"memory://{source_name(name)}")
@@ -179,4 +191,4 @@ def test_of_a_million_states_with_marks_none_is_taken_torn_and_few_without(progr
     assert marked == {"automobilista-2-memory-dk", "rfactor-2-dk"}
     assert sum(torn[name] for name in marked) == 0
     assert all(refused[name] > 0.02 * taken[name] for name in marked)  # or nothing was tried
-    assert all(torn[name] < 0.01 * taken[name] / 4 for name in rings.keys() - marked)
+    assert all(torn[name] < 0.03 * taken[name] / 4 for name in rings.keys() - marked)

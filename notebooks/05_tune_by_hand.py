@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 5. Tune by hand
 #
-# **What you will do.** Change the washout of one direction, surge, with four numbers, and see at once what the driver
-# feels, how far the platform travels, and what the change is worth.
+# **What you will do.** Change the washout of one sense at a time, first surge, with four numbers, and see at once what
+# the driver feels, how far the platform travels, and what the change is worth.
 #
 # **What you will learn.** What gain, cutoff frequency and tilt rate each do to a push; why a platform of half a metre
 # wants a higher cutoff and not only a lower gain; that a score can be bought with fast tilt.
@@ -27,7 +27,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import display
-from ipywidgets import FloatSlider, interactive
+from ipywidgets import Dropdown, FloatSlider, interactive
 
 import motioncue
 from motioncue.recording.recording import read_motion, sample_recording
@@ -42,16 +42,19 @@ plt.rcParams["figure.dpi"] = 100
 
 # %%
 motion = read_motion(sample_recording())
+SENSES = ("surge", "sway", "heave", "roll", "pitch", "yaw")  # in the order of a pose
+LEANT = {"surge": 4, "sway": 3}  # by pitch, by roll
+REACH = {"surge": 0.15, "sway": 0.15, "heave": 0.15, "roll": 12.0, "pitch": 12.0, "yaw": 12.0}  # [m], [deg]
 
 
-def tuned(gain: float, cutoff_hz: float, tilt_cutoff_hz: float, tilt_rate_deg_s: float) -> Traces:
-    """Return the score of the washout with these numbers for surge, with the motions that it was made from."""
+def tuned(sense: str, gain: float, cutoff_hz: float, tilt_cutoff_hz: float, tilt_rate_deg_s: float) -> Traces:
+    """Return the score of the washout with these numbers for a sense, with the motions that it was made from."""
     profile = motioncue.load_profile(
         "ccd-dk-classical",
         "cueing.preset=utias",
-        f"cueing.surge.gain={gain}",
-        f"cueing.surge.cutoff_hz={cutoff_hz}",
-        f"cueing.tilt.surge_cutoff_hz={tilt_cutoff_hz}",
+        f"cueing.{sense}.gain={gain}",
+        f"cueing.{sense}.cutoff_hz={cutoff_hz}",
+        *([f"cueing.tilt.{sense}_cutoff_hz={tilt_cutoff_hz}"] if sense in LEANT else []),
         f"cueing.tilt.rate_limit_deg_s={tilt_rate_deg_s}",
     )
     return trace(profile, motion, platform="box-small")
@@ -64,31 +67,40 @@ def tuned(gain: float, cutoff_hz: float, tilt_cutoff_hz: float, tilt_rate_deg_s:
 
 # %%
 def show(
-    gain: float = 0.5, cutoff_hz: float = 0.4, tilt_cutoff_hz: float = 0.8, tilt_rate_deg_s: float = 3.0
+    sense: str = "surge",
+    gain: float = 0.5,
+    cutoff_hz: float = 0.4,
+    tilt_cutoff_hz: float = 0.8,
+    tilt_rate_deg_s: float = 3.0,
 ) -> Traces:
-    """Draw what is felt along surge, and what the platform does for it."""
-    result = tuned(gain, cutoff_hz, tilt_cutoff_hz, tilt_rate_deg_s)
+    """Draw what is felt of a sense, and what the platform does for it."""
+    result = tuned(sense, gain, cutoff_hz, tilt_cutoff_hz, tilt_rate_deg_s)
+    at, leant = SENSES.index(sense), LEANT.get(sense)
+    scale, unit = (1.0, "m") if at < 3 else (np.degrees(1.0), "deg")
     slow = np.linspace(0.0, result.time[-1], len(result.felt["car"]))
-    _, rows = plt.subplots(3, 1, figsize=(9, 6.5), sharex=True, layout="constrained")
-    rows[0].plot(slow, result.felt["car"][:, 0], color="C0", label="felt in the car")
-    rows[0].plot(slow, result.felt["stopped"][:, 0], color="C1", label="felt on the platform")
-    rows[0].plot(slow, result.felt["best"][:, 0], color="C2", linewidth=0.8, label="best possible")
-    rows[0].set_ylabel("surge felt\n[thresholds]")
-    rows[1].plot(result.time, result.poses["asked"][:, 0], color="C1", linewidth=0.8, linestyle=":", label="asked for")
-    rows[1].plot(result.time, result.poses["stopped"][:, 0], color="C1", label="made")
-    for end in (-0.15, 0.15):
+    _, rows = plt.subplots(2 if leant is None else 3, 1, figsize=(9, 6.5), sharex=True, layout="constrained")
+    rows[0].plot(slow, result.felt["car"][:, at], color="C0", label="felt in the car")
+    rows[0].plot(slow, result.felt["stopped"][:, at], color="C1", label="felt on the platform")
+    rows[0].plot(slow, result.felt["best"][:, at], color="C2", linewidth=0.8, label="best possible")
+    rows[0].set_ylabel(f"{sense} felt\n[thresholds]")
+    asked, made = (scale * result.poses[name][:, at] for name in ("asked", "stopped"))
+    rows[1].plot(result.time, asked, color="C1", linewidth=0.8, linestyle=":", label="asked for")
+    rows[1].plot(result.time, made, color="C1", label="made")
+    for end in (-REACH[sense], REACH[sense]):
         rows[1].axhline(end, color="C3", linewidth=0.8)
-    rows[1].set_ylim(-0.5, 0.5)
-    rows[1].set_ylabel("surge travel\n[m]")
-    rows[2].plot(result.time, np.degrees(result.poses["stopped"][:, 4]), color="C1", label="pitch of the platform")
-    rows[2].set_ylabel("pitch\n[deg]")
-    rows[2].set_xlabel("time [s]")
+    rows[1].set_ylim(-3.3 * REACH[sense], 3.3 * REACH[sense])
+    rows[1].set_ylabel(f"{sense} travel\n[{unit}]")
+    if leant is not None:
+        tilt = np.degrees(result.poses["stopped"][:, leant])
+        rows[2].plot(result.time, tilt, color="C1", label=f"{SENSES[leant]} of the platform")
+        rows[2].set_ylabel(f"{SENSES[leant]}\n[deg]")
+    rows[-1].set_xlabel("time [s]")
     for row in rows:
         row.grid(True, alpha=0.3)
         row.legend(loc="upper right", ncols=3, fontsize="small")
     score = result.score
     rows[0].set_title(
-        f"gain {gain:g}, cutoff {cutoff_hz:g} Hz, tilt {tilt_cutoff_hz:g} Hz up to {tilt_rate_deg_s:g} deg/s:  "
+        f"{sense}: gain {gain:g}, cutoff {cutoff_hz:g} Hz, tilt {tilt_cutoff_hz:g} Hz up to {tilt_rate_deg_s:g} deg/s: "
         f"score {score.stopped:.0f}, fast tilt {100 * score.motions['stopped'].fast_tilt:.0f} % of the time",
         fontsize="medium",
     )
@@ -124,11 +136,13 @@ fast = show(cutoff_hz=0.4, tilt_rate_deg_s=10.0)
 # %% [markdown]
 # ## By hand
 #
-# Four sliders over the same function. Without a running kernel you see the pictures above.
+# The same function with a list of senses and four sliders; those of tilt act on surge and sway. Without a running
+# kernel you see the pictures above.
 
 # %%
 sliders = interactive(
     lambda **values: show(**values) and None,
+    sense=Dropdown(options=SENSES),
     gain=FloatSlider(0.5, min=0.0, max=2.0, step=0.05, continuous_update=False),
     cutoff_hz=FloatSlider(0.4, min=0.05, max=2.0, step=0.05, continuous_update=False),
     tilt_cutoff_hz=FloatSlider(0.8, min=0.1, max=3.0, step=0.1, continuous_update=False),
@@ -148,3 +162,5 @@ print({name: round(share, 2) for name, share in used.items()})
 assert used["far"] > 1.0 > used["near"]
 quick = [each.score.motions["stopped"].fast_tilt for each in (near, fast)]
 assert quick[1] > quick[0]
+for sense in SENSES[1:]:
+    assert abs(tuned(sense, 0.5, 0.4, 0.8, 3.0).score.stopped - tuned(sense, 0.0, 0.4, 0.8, 3.0).score.stopped) > 0.0

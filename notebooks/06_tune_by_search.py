@@ -29,6 +29,7 @@ import numpy as np
 import motioncue
 from motioncue.recording.recording import read_motion, sample_recording
 from motioncue.scoring.score import trace
+from motioncue.tuning.report import course_figure, sensitivities_figure
 from motioncue.virtual.installation import drive_motion
 
 plt.rcParams["figure.dpi"] = 100
@@ -71,30 +72,23 @@ for key, (before, after) in tuned.changes.items():
 # %% [markdown]
 # **See:** the start asks for more than the platform has. Its score is that of a cue turned down for it; what was found
 # keeps the bounds as it is, on the drives of the search, and is worth more on the drive that was held out.
+#
+# The curve below is the best score so far among settings that keep the bounds, so it never falls. While nothing keeps
+# them, it is that of the setting which exceeds them least. It rises in steps, each a setting that was better than all
+# before; where it is flat for half of the search, more settings would find little.
 
 # %%
-figure, row = plt.subplots(figsize=(9, 2.6), layout="constrained")
-settings, best = zip(*tuned.course, strict=True)
-row.step(settings, best, where="post")
-row.set_xlabel("settings scored")
-row.set_ylabel("best mean score")
-row.grid(True, alpha=0.3)
+figure = course_figure(tuned)
 
 # %% [markdown]
 # ## What matters
 #
 # Each parameter a little smaller and a little larger, nothing else changed. A bar to the left is what the score loses.
-# One that changes nothing need not be tuned; one of which both sides lose little can be rounded.
+# One that changes nothing need not be tuned; one of which both sides lose little can be rounded. A bar to the right is
+# a gain that a bound forbids; the bound that a side meets is written at its bar.
 
 # %%
-figure, row = plt.subplots(figsize=(9, 2.8), layout="constrained")
-places = np.arange(len(tuned.sensitivities))[::-1]
-row.barh(places + 0.2, [each.by_smaller for each in tuned.sensitivities], height=0.35, label="smaller")
-row.barh(places - 0.2, [each.by_larger for each in tuned.sensitivities], height=0.35, label="larger")
-row.set_yticks(places, [each.key for each in tuned.sensitivities])
-row.set_xlabel("change of the mean score")
-row.grid(True, alpha=0.3)
-legend = row.legend()
+figure = sensitivities_figure(tuned.sensitivities)
 
 # %% [markdown]
 # ## What it feels like, on the drive that was held out

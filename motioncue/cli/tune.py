@@ -352,11 +352,21 @@ def _exceeded(excess: Mapping[str, float]) -> str:
     return f"NOT kept ({', '.join(beyond)})" if beyond else "kept"
 
 
+def _beyond(names: Sequence[str]) -> str:
+    """Return in words which bounds a setting would exceed."""
+    return f" beyond the bound on {' and '.join(names).replace('_', ' ')}" if names else ""
+
+
 def _matters(each: Sensitivity) -> str:
     """Return in words what a parameter matters."""
     sides = [
-        f"{value:.3g} the score changes by {by:+.1f}" if math.isfinite(by) else f"{value:.3g} nothing is possible"
-        for value, by in ((each.smaller, each.by_smaller), (each.larger, each.by_larger))
+        f"{value:.3g} the score changes by {by:+.1f}{_beyond(names)}"
+        if math.isfinite(by)
+        else f"{value:.3g} nothing is possible"
+        for value, by, names in (
+            (each.smaller, each.by_smaller, each.beyond_smaller),
+            (each.larger, each.by_larger, each.beyond_larger),
+        )
     ]
     return f"{each.value:.3g}; with {sides[0]}, with {sides[1]}"
 

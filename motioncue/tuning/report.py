@@ -104,12 +104,16 @@ def sensitivities_figure(sensitivities: Sequence[Sensitivity]) -> "Figure":
     places = range(len(names))
     for shift, label in ((-0.2, "smaller"), (0.2, "larger")):
         changes = [getattr(each, f"by_{label}") for each in sensitivities]
+        beyond = [getattr(each, f"beyond_{label}") for each in sensitivities]
         side.barh(
             [place + shift for place in places], [by if math.isfinite(by) else 0.0 for by in changes], 0.38, label=label
         )
-        for place, by in zip(places, changes, strict=True):
+        for place, by, names_beyond in zip(places, changes, beyond, strict=True):
             if not math.isfinite(by):
                 side.text(0.0, place + shift, f" {label}: not possible", va="center", fontsize="x-small")
+            elif names_beyond:
+                words = f" beyond {', '.join(names_beyond)}".replace("_", " ")
+                side.text(max(by, 0.0), place + shift, words, va="center", fontsize="x-small")
     side.set_yticks(list(places), names, fontsize="small")
     side.margins(y=0.01)
     side.invert_yaxis()

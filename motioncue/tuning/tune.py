@@ -65,6 +65,9 @@ class Sensitivity(NamedTuple):
     by_smaller: float
     by_larger: float
     """Change of the mean score with them; minus infinity where they are not possible."""
+    beyond_smaller: tuple[str, ...] = ()
+    beyond_larger: tuple[str, ...] = ()
+    """Names of the bounds that they exceed: what keeps the search from them, where the score would rise."""
 
 
 class Tuned(NamedTuple):
@@ -206,7 +209,7 @@ def tune(
                 progress(done, total, course[-1][1])
             ended = "evaluations" if search.evaluations >= total else "converged"
             best = _best(search)
-            sensitivities = _sensitivities(pool, active, orders, best)
+            sensitivities = _sensitivities(pool, active, orders, best, bounds)
         except KeyboardInterrupt:
             best, sensitivities, ended = _best(search), [], "interrupted"
     found = msgspec.structs.replace(profile, cueing=with_values(profile.cueing, best.values))
@@ -277,17 +280,32 @@ def _active(
     return active, tuple(each.key for each in parameters if each not in active)
 
 
-def _sensitivities(pool: Workers, parameters: list[Parameter], orders: Orders, best: Found) -> list[Sensitivity]:
+def _sensitivities(
+    pool: Workers, parameters: list[Parameter], orders: Orders, best: Found, bounds: Bounds
+) -> list[Sensitivity]:
     """Return what each parameter matters around the settings found, what matters most first."""
     settings = neighbors(parameters, best.values, STEP, orders)
-    changes = [mean_score(each) - mean_score(best.outcomes) for each in pool(settings)]
+    outcomes = list(pool(settings))
+    changes = [mean_score(each) - mean_score(best.outcomes) for each in outcomes]
+    beyond = [tuple(name for name, by in bounds.excess(each).items() if by > 0.0) for each in outcomes]
     rows = [
-        Sensitivity(each.key, best.values[each.key], less[each.key], more[each.key], *by)
-        for each, less, more, by in zip(
-            parameters, settings[::2], settings[1::2], zip(changes[::2], changes[1::2], strict=True), strict=True
+        Sensitivity(
+            each.key,
+            best.values[each.key],
+            smaller=settings[i][each.key],
+            larger=settings[i + 1][each.key],
+            by_smaller=changes[i],
+            by_larger=changes[i + 1],
+            beyond_smaller=beyond[i],
+            beyond_larger=beyond[i + 1],
         )
+        for i, each in zip(range(0, len(settings), 2), parameters, strict=True)
     ]
-    return sorted(rows, key=lambda row: -max((abs(by) for by in row[-2:] if math.isfinite(by)), default=0.0))
+
+    def most(row: Sensitivity) -> float:
+        return max((abs(by) for by in (row.by_smaller, row.by_larger) if math.isfinite(by)), default=0.0)
+
+    return sorted(rows, key=most, reverse=True)
 
 
 def _front(search: FrontSearch, profile: Profile, own: Mapping[str, Motion], others: Mapping[str, Motion]) -> Front:

@@ -264,6 +264,35 @@ def test_an_axis_without_acceleration_is_derived_from_the_velocity_and_the_other
     assert np.sqrt(np.mean(error**2)) < 0.2 * np.sqrt(np.mean(expected["heave"] ** 2))
 
 
+@pytest.mark.parametrize("rate_hz", [60.0, 90.0, 144.0, 240.0])
+def test_a_clock_in_whole_milliseconds_leaves_what_is_derived_even(rate_hz):
+    """Speed that grows evenly is an even acceleration, although the stamps are now 6 ms apart and now 7."""
+    source = described("""
+        size = 52
+        rates = "angles"
+        fields = [
+            { offset = 0, type = "u4", channel = "time", scale = 0.001 },
+            { offset = 4, type = "f8", channel = "roll" },
+            { offset = 12, type = "f8", channel = "pitch" },
+            { offset = 20, type = "f8", channel = "yaw" },
+            { offset = 28, type = "f8", channel = "velocity_x" },
+            { offset = 36, type = "f8", channel = "velocity_y" },
+            { offset = 44, type = "f8", channel = "velocity_z" },
+        ]
+        world = ["north", "east", "down"]
+    """)
+    intake = source.intake(derivation=Derivation(delay_s=0.005))
+    intake.begin(0)
+    found = []
+    for place in range(round(6 * rate_hz)):
+        time = 100.0 + place / rate_hz
+        frame = struct.pack("<I6d", math.floor(1000 * time), 0.0, 0.0, 0.0, 3.0 * place / rate_hz, 0.0, 0.0)
+        intake.feed(frame, START + round(1e9 * time))
+        found.append(float(intake.frame()["surge"][0]))
+    settled = np.array(found[len(found) // 2 :])
+    assert settled == pytest.approx(3.0, rel=0.02)
+
+
 # ---- the shipped descriptions ----------------------------------------------------------------------------------------
 
 

@@ -69,7 +69,9 @@ def test_any_algorithm_is_tuned_saved_and_scores_what_is_said(name, tmp_path):
     assert max(max(shares) for shares in fits.use.values()) <= bounds.use + 1e-9
     assert fits.fast_tilt <= bounds.fast_tilt
     assert max(fits.opposite.values()) <= bounds.opposite
-    assert all(np.isfinite(each[-2:]).all() for each in found.sensitivities)  # every value beside it is possible
+    assert all(
+        np.isfinite((each.by_smaller, each.by_larger)).all() for each in found.sensitivities
+    )  # every value beside it is possible
 
 
 def test_what_a_drive_cannot_use_does_not_matter_and_what_it_is_made_of_matters_most():

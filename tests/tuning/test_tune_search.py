@@ -361,14 +361,16 @@ def test_sensitivities_are_those_of_the_equations_and_what_matters_most_comes_fi
         return [[IMPOSSIBLE] if values["cueing.wall"] > 1.0 else worth(values) for values in settings]
 
     best = Found({**ANSWER, "cueing.idle": 2.0, "cueing.wall": 1.0}, worth(ANSWER), -80.0)
-    rows = _sensitivities(pool, [idle, walled, *PARAMETERS], [], best)
+    bounds = Bounds(use=0.9 / 0.6, fast_tilt=1.0, opposite=1.0)  # kept up to a gain of 0.9
+    rows = _sensitivities(pool, [idle, walled, *PARAMETERS], [], best, bounds)
     assert [row.key.removeprefix("cueing.") for row in rows] == ["gain", "frequency_hz", "damping", "idle", "wall"]
     gain, frequency, damping, nothing, wall = rows
-    assert gain[1:] == pytest.approx((0.8, 0.65, 0.95, -50.0 * 0.15**2, -50.0 * 0.15**2))
+    assert gain[1:6] == pytest.approx((0.8, 0.65, 0.95, -50.0 * 0.15**2, -50.0 * 0.15**2))
+    assert gain[6:] == ((), ("use",))
     for row, value in ((frequency, 0.25), (damping, 0.7)):
-        assert row[1:] == pytest.approx((value, value * 2**-0.3, value * 2**0.3, -0.9, -0.9), rel=1e-3)
-    assert nothing[1:] == (2.0, 1.4, 2.6, 0.0, 0.0)
-    assert wall[1:] == (1.0, 0.7, 1.3, 0.0, -math.inf)  # not first: that nothing larger is possible says nothing of it
+        assert row[1:6] == pytest.approx((value, value * 2**-0.3, value * 2**0.3, -0.9, -0.9), rel=1e-3)
+    assert nothing[1:] == (2.0, 1.4, 2.6, 0.0, 0.0, (), ())
+    assert wall[1:6] == (1.0, 0.7, 1.3, 0.0, -math.inf)  # not first: that nothing larger is possible says nothing of it
 
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
@@ -386,7 +388,7 @@ def test_sensitivities_are_those_of_the_equations_and_what_matters_most_comes_fi
     heights = [[bar.get_y() + bar.get_height() / 2 for bar in bars] for bars in side.containers]
     assert heights == [pytest.approx([place + shift for place in range(5)]) for shift in (-0.2, 0.2)]
     assert side.yaxis_inverted()  # the first row at the top
-    assert [text.get_text().strip() for text in side.texts] == ["larger: not possible"]
+    assert [text.get_text().strip() for text in side.texts] == ["beyond use", "larger: not possible"]
     assert [text.get_text() for text in side.get_legend().get_texts()] == ["smaller", "larger"]
     pyplot.close("all")
 

@@ -101,7 +101,8 @@ class Outcome(NamedTuple):
     case: Case
     kind: str  # "harmless", "hidden", "evident", "between"
     verdict: str
-    # "none", "right", "rest" (the drive does not show what is left of two), "partly", "open" (it is among several), "wrong"
+    # "none", "right", "rest" (the drive does not show what is left of two), "partly", "open" (it is among several) or
+    # "wrong".
     advice: str
     words: str
     wrong: tuple[str, ...]

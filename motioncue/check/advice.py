@@ -156,6 +156,8 @@ def advise(
     singles += [{PACKET: words} for words in corrections]
     vectors: Sequence[Set[str]] = getattr(module, "VECTORS", ())
     best = _best(trials, [*singles, *_clock(module, now, before)], vectors, before)
+    # What is derived agrees with its source whatever the description says, so that it shows no correction to be right.
+    best = [change for change in best if not (PACKET in change and _derives(change))]
     settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
     sure = len(best) == 1 and _sure(before, best[0], trials.of(best[0], None), settling)
     changes = best[0] if sure else {}

@@ -18,7 +18,7 @@ from motioncue.sources.described.source import DescribedSource
 __all__ = ["Advice", "OptionFinding", "advise"]
 
 TOGETHER = 4  # readings to change at once, at most, of which each corrects something alone
-SEEDS = 3  # readings to combine with any other
+SEEDS = 4  # readings to combine with any other, of different kinds
 USEFUL = 6  # of those readings, the most to combine
 TRIED = 20_000  # frames to examine of each other reading, at most
 DERIVED = "derived"  # value of options that ignore what the source reports
@@ -156,6 +156,8 @@ def advise(
     singles += [{PACKET: words} for words in corrections]
     vectors: Sequence[Set[str]] = getattr(module, "VECTORS", ())
     best = _best(trials, [*singles, *_clock(module, now, before)], vectors, before)
+    # What is derived agrees with its source whatever the description says, so that it shows no correction to be right.
+    best = [change for change in best if not (PACKET in change and _derives(change))]
     settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
     sure = len(best) == 1 and _sure(before, best[0], trials.of(best[0], None), settling)
     changes = best[0] if sure else {}
@@ -248,26 +250,37 @@ def _groups(
         yield _several(of_one, count)
     for count in range(2, TOGETHER + 1):
         yield _several([mending], count)
-    yield _with_any(_seeds(trials, readings, before), readings)
-    yield ways_out
     legible = [change for change in readings if PACKET not in change and not _garbles(before, trials.of(change))]
-    yield _pairs(legible, legible)
+    yield _distinct([*_with_any(_seeds(trials, readings, before), readings), *_pairs(legible, legible)])
+    yield ways_out
     both = (*readings, *ways_out)
     useful = [change for change in both if _mended(before, trials.of(change), wrong, _derives(change))]
     yield _pairs(useful, useful)
 
 
 def _seeds(trials: _Trials, readings: Sequence[Change], before: Found) -> list[Change]:
-    """Return the readings with which the least is wrong, one of each kind, to be combined with any others."""
+    """Return the readings with which the least is wrong or lost, one of each kind, to be combined with any others."""
 
     def left(change: Change) -> tuple[int, float]:
         found = trials.of(change)
         wrong = [finding for finding in found.values() if finding.verdict == "wrong"]
-        return len(wrong) - sum(name not in found for name in before), sum(min(one.misfit, 10.0) for one in wrong)
+        lost = sum(was.verdict == "ok" and _is(found, name, "unknown") for name, was in before.items())
+        unasked = sum(name not in found for name in before)
+        return len(wrong) + lost - unasked, sum(min(one.misfit, 10.0) for one in wrong)
 
     now = sum(finding.verdict == "wrong" for finding in before.values())
     ranked = sorted((left(change), n) for n, change in enumerate(readings))
-    return [readings[n] for (wrong, _), n in ranked if wrong < now or now > 1][:SEEDS]
+    best: dict[str, Change] = {}
+    for (wrong, _), n in ranked:
+        if wrong < now or now > 1:
+            best.setdefault(_kind(readings[n]), readings[n])
+    return list(best.values())[:SEEDS]
+
+
+def _kind(change: Change) -> str:
+    """Return what a reading is about: the option, or what a correction of the description begins with."""
+    ((name, value),) = change.items()
+    return str(value).partition(" = ")[0].partition(":")[0] if name == PACKET else name
 
 
 def _with_any(seeds: Sequence[Change], readings: Sequence[Change]) -> list[Change]:

@@ -32,12 +32,18 @@ QUATERNION = tuple(f"quaternion_{axis}" for axis in "wxyz")
 
 
 def axes_changed(words: str, source: DescribedSource) -> tuple[str, int]:
-    """Return whose directions of axes a correction turns, and how many; none if it is of another kind."""
+    """Return whose directions of axes a correction turns, and how many; none if it is of another kind.
+
+    Two level ones that are reversed are half a turn, which is as simple a mistake as one.
+    """
     key, _, said = words.partition(" = ")
     now = getattr(source.table, key, None) if key in ("world", "car") else None
     if now is None or ";" in said:
         return "", 0
-    return key, sum(name != axis for name, axis in zip(json.loads(said), now, strict=True))
+    known = WORLD if key == "world" else CAR
+    other = [(name, axis) for name, axis in zip(json.loads(said), now, strict=True) if name != axis]
+    turned = all(known[name] == tuple(-n for n in known[axis]) and not known[name][2] for name, axis in other)
+    return key, 1 if turned and len(other) == 2 else len(other)
 
 
 def corrected(source: DescribedSource, words: str) -> DescribedSource | None:

@@ -198,10 +198,14 @@ def _at_fault(place: Finding, bad: str, good: str) -> Finding:
 
 
 def _forwards(g: Going, said: Track) -> Finding | None:
-    """Return that a velocity along the car's axes does not point forward; None if it does, or there is too little."""
+    """Return that a velocity along the car's axes does not point forward; None if it does, or there is too little.
+
+    That it points backward throughout while all accelerations agree is open, not without evidence: accelerations of the
+    other sign would agree as well with a front that is taken for the back.
+    """
     nose = _nose(*_along(g._replace(track=said)))
     if nose.verdict != "wrong":
-        return None
+        return nose if nose.verdict == "unknown" and nose.shown else None
     return nose._replace(evidence=f"{nose.evidence}, by the velocity along the car's axes", blames="velocity")
 
 

@@ -104,7 +104,7 @@ class DatagramSimulator:
 
 
 class MemorySimulator(DatagramSimulator):
-    """Writes each package to shared memory, which goes when the drive ends.
+    """Writes each package to shared memory, which goes when the drive ends; or as many at once as a state has samples.
 
     Attributes
     ----------
@@ -114,6 +114,7 @@ class MemorySimulator(DatagramSimulator):
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], gather: Gather) -> None:
         self._gather, self._counter = gather, 0
+        self._kept: list[bytes] = []  # the packages since the state before, and that state's
         super().__init__(urls, packages)
 
     def _open(self, urls: Sequence[str]) -> None:
@@ -144,9 +145,10 @@ class MemorySimulator(DatagramSimulator):
         head, place = struct.pack("<10i8x", 2, 1, 60, 0, 0, 0, len(self._gather.windows), 112, 4, BUFFER), 0
         buffers = b"".join(struct.pack("<2i8x", 0, self._gather.size - BUFFER * (4 - n)) for n in range(4))
         for number, part in enumerate(self._gather.windows):
-            listed = struct.pack("<3i4x32s", kinds.get(part.size, 1), place, 1, part.name.encode())
+            count = self._gather.count(part)
+            listed = struct.pack("<3i?3x32s", kinds.get(part.size, 1), place, count, count > 1, part.name.encode())
             self._map[112 + 144 * number : 112 + 144 * number + len(listed)] = listed
-            place += part.size
+            place += part.size * count
         self._map[: len(head) + len(buffers)] = head + buffers
 
     def _close(self) -> None:
@@ -156,7 +158,10 @@ class MemorySimulator(DatagramSimulator):
 
     def _send(self, each: Paced) -> None:
         gather = self._gather
-        package = bytearray(each.package)
+        package = bytearray(each.package if gather.samples == 1 else self._with_samples(each.package))
+        if not package:
+            self._count(each, 0)
+            return
         signed = gather.end >= 0 or gather.odd  # the counter is the memory's own, and not a number of the state
         if signed:
             self._counter += 1
@@ -174,12 +179,42 @@ class MemorySimulator(DatagramSimulator):
             return
         at = 0
         for part in gather.windows:
-            self._map[part.offset : part.offset + part.size] = bytes(package[at : at + part.size])
-            at += part.size
+            size = part.size * gather.count(part)
+            self._map[part.offset : part.offset + size] = bytes(package[at : at + size])
+            at += size
         if signed:
             self._counter += gather.odd
             self._put(gather.end if gather.end >= 0 else gather.counter, self._counter)
         self._count(each, 0)
+
+    def _with_samples(self, package: bytes) -> bytes:
+        """Return the state that a package completes, with the samples until then; nothing if a later one does.
+
+        Packages that come at another rate than the samples are taken as points between which these lie.
+        """
+        gather, period = self._gather, 1.0 / self._gather.sample_hz
+        time = self._time(package)
+        if self._kept and not self._time(self._kept[-1]) <= time < self._time(self._kept[0]) + 1.0:
+            self._kept.clear()
+        begins = not self._kept
+        self._kept.append(package)
+        if not begins and time - self._time(self._kept[0]) < (gather.samples - 0.5) * period:
+            return b""
+        times = time - period * np.arange(gather.samples - 1, -1, -1)
+        out, at = b"", 0
+        for part in gather.windows:
+            said = [kept[at : at + part.size] for kept in self._kept]
+            if part.sampled:
+                known = np.frombuffer(b"".join(said), "<f4" if part.size == 4 else "<f8")
+                out += np.interp(times, [self._time(kept) for kept in self._kept], known).astype(known.dtype).tobytes()
+            else:
+                out += said[-1]
+            at += part.size
+        del self._kept[:-1]
+        return out
+
+    def _time(self, package: bytes) -> float:
+        return float(struct.unpack_from("<d", package, self._gather.time)[0])
 
     def _bytes(self, number: int | None = None) -> bytes:
         return (self._counter if number is None else number).to_bytes(self._gather.counter_size, "little")

@@ -11,7 +11,10 @@ from motioncue.frames.intake cimport (
     FEED_BYTES, Intake, IntakeState, Session, SessionState, intake_begin, intake_end, intake_kind, intake_take,
     log_event, refuse, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
-from motioncue.transports.memory cimport MC_GATHERED, MC_TORN, MC_WHOLE, Memory, mc_memory_number, mc_memory_take
+from motioncue.transports.memory cimport (
+    MC_GATHERED, MC_TORN, MC_WHOLE, Memory, mc_memory, mc_memory_first, mc_memory_half, mc_memory_number, mc_memory_sample,
+    mc_memory_take,
+)
 from motioncue.transports.sockets cimport (
     ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_REFUSED, MC_SPEAKS, MC_TAKES_OVER, Server,
     allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_port_of, mc_receive_from, mc_seat, mc_seat_judge, mc_seat_keep,
@@ -419,6 +422,13 @@ cdef class MemoryReceiver:
     cdef uint64_t _counter
     cdef bint _known                    # whether `_counter` is that of a state
     cdef readonly int64_t torn          # looks that met a state being written
+    cdef uint8_t _states[2][MC_GATHERED]    # the newest and the one before, in turn
+    cdef int _newest
+    cdef bint _doubts                   # whether the newest state that was seen ends like the one before
+    cdef uint64_t _doubted              # its counter
+    cdef int _sample                    # of the newest state, the next to be given
+    cdef int64_t _sample_due            # when [ns]
+    cdef int64_t _sample_period         # [ns]
     cdef uint8_t _packet[MC_GATHERED]
     cdef int64_t _stopping
 
@@ -427,6 +437,7 @@ cdef class MemoryReceiver:
         gather = intake.gather
         self._period, self._still = round(1e9 / gather.poll_hz), round(1e9 * gather.still_s)
         self._settles = gather.end < 0 and not gather.odd
+        self._sample_period = round(1e9 / gather.sample_hz)
         self._stopped = threading.Event()
 
     def run(self):
@@ -438,7 +449,7 @@ cdef class MemoryReceiver:
             if memory is None:
                 self._stopped.wait(SEARCH_MS * 1e-3)
                 continue
-            self._known = False
+            self._known, self._doubts, self._sample = False, False, self._intake.gather.samples
             intake_begin(self._intake.intake, self._time.now(self._time.memory))
             there = True
             while there and not self._stopped.is_set():
@@ -450,40 +461,80 @@ cdef class MemoryReceiver:
     cdef bint loop(self, IntakeState* s, Memory memory) noexcept nogil:
         """Read until no new state has come for a while; return False if the memory has gone."""
         cdef const Time* clock = &self._time
+        cdef mc_memory* m = &memory.memory
         cdef uint64_t counter
         cdef int64_t now = clock.now(clock.memory)
         cdef int64_t heard = now
         cdef int64_t due = now
-        cdef int looks, found
+        cdef int found
         while not mc_load(&self._stopping) and now - heard < self._still:
-            if not mc_memory_number(&memory.memory, memory.memory.counter, memory.memory.counter_size, &counter):
-                return False
-            if not self._known or counter != self._counter:
-                if self._settles:
-                    clock.sleep_until(clock.memory, now + SETTLE_NS)
-                found, looks = MC_TORN, 0
-                while found == MC_TORN and looks < LOOKS:
-                    found = mc_memory_take(&memory.memory, self._packet)
-                    now = clock.now(clock.memory)
-                    looks += 1
-                    if found == MC_TORN:
-                        mc_count(&self.torn, 1)
-                if found == MC_WHOLE:
-                    self._counter = 0
-                    memcpy(&self._counter, self._packet + memory.memory.counter, memory.memory.counter_size)
-                    self._known = True
-                    heard = now
-                    intake_take(s, self._packet, memory.memory.packet, now)
-                elif found == MC_TORN:
-                    refuse(s, TORN, now, 0)
-                else:
+            if now >= due:
+                if not mc_memory_number(m, m.counter, m.counter_size, &counter):
                     return False
-            due += self._period
-            if due < now:           # the machine was busy: what has been missed is gone
-                due = now + self._period
-            clock.sleep_until(clock.memory, due)
+                if not self._known or counter != self._counter:
+                    found = self.look(s, m, &now)
+                    if found == MC_WHOLE:
+                        heard = now
+                    elif found != MC_TORN:
+                        return False
+                due += self._period
+                if due < now:       # the machine was busy: what has been missed is gone
+                    due = now + self._period
+            if self._sample < m.samples and now >= self._sample_due:
+                self.give(s, m, now)
+            clock.sleep_until(
+                clock.memory, self._sample_due if self._sample < m.samples and self._sample_due < due else due
+            )
             now = clock.now(clock.memory)
         return True
+
+    cdef int look(self, IntakeState* s, mc_memory* m, int64_t* now) noexcept nogil:
+        """Take a state that is new: MC_WHOLE, MC_TORN if it is not, or not surely, whole, or MC_GONE.
+
+        A writer that is interrupted leaves the end of the state before, and without a mark nothing else shows it.  Only
+        if the next state ends like that too, the car stands.
+        """
+        cdef uint64_t doubted = 0
+        cdef const Time* clock = &self._time
+        cdef uint8_t* before = self._states[self._newest]
+        cdef uint8_t* state = self._states[1 - self._newest]
+        cdef int found = MC_TORN
+        cdef int looks = 0
+        if self._settles:
+            clock.sleep_until(clock.memory, now[0] + SETTLE_NS)
+        while found == MC_TORN and looks < LOOKS:
+            found = mc_memory_take(m, state)
+            now[0] = clock.now(clock.memory)
+            looks += 1
+            if found == MC_TORN:
+                mc_count(&self.torn, 1)
+        if found == MC_TORN:
+            refuse(s, TORN, now[0], 0)
+        if found != MC_WHOLE:
+            return found
+        if self._settles and self._known and mc_memory_half(m, state, before):
+            memcpy(&doubted, state + m.counter, m.counter_size)
+            if not self._doubts or doubted == self._doubted:
+                self._doubts, self._doubted = True, doubted
+                return MC_TORN
+        self._doubts = False
+        while self._sample < m.samples:     # of a state that was followed too soon
+            self.give(s, m, now[0])
+        self._sample = mc_memory_first(m, state, before) if self._known else m.samples - 1
+        self._sample_due = now[0]
+        self._newest = 1 - self._newest
+        mc_memory_sample(m, state, before, m.samples - 1, self._packet)
+        self._counter = 0
+        memcpy(&self._counter, self._packet + m.counter, m.counter_size)
+        self._known = True
+        return MC_WHOLE
+
+    cdef void give(self, IntakeState* s, mc_memory* m, int64_t now) noexcept nogil:
+        """Give the next sample of the newest state to the intake."""
+        mc_memory_sample(m, self._states[self._newest], self._states[1 - self._newest], self._sample, self._packet)
+        self._sample += 1
+        self._sample_due += self._sample_period
+        intake_take(s, self._packet, m.packet, now)
 
     def stop(self):
         """End `run` soon; may be called from any thread."""

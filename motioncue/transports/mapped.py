@@ -131,7 +131,7 @@ class Finder:
             yield self._name, f"Local\\{self._name}"
             return
         paths = [f"{SHARED}/{self._name}", *glob.glob(f"{SHARED}/*/{glob.escape(self._name)}")]
-        least = max(part.offset + part.size for part in self._gather.windows)
+        least = max(part.offset + part.size * self._gather.count(part) for part in self._gather.windows)
         found: dict[object, str] = {}
         for where in paths:
             with contextlib.suppress(OSError):

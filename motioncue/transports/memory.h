@@ -3,6 +3,7 @@
    On POSIX it is read by pread, not mapped: who shrinks a file under a mapping kills the process that touches it. */
 #ifndef MOTIONCUE_MEMORY_H
 #define MOTIONCUE_MEMORY_H
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #ifdef _WIN32
@@ -16,7 +17,8 @@
 enum {
     MC_WINDOWS = 32,
     MC_NAMED = 48, /* bytes of a variable's header that say its type, place, count and name */
-    MC_GATHERED = 4096, /* largest packet [bytes] */
+    MC_GATHERED = 4096, /* largest state [bytes] */
+    MC_TAIL = 16,       /* bytes, of which some change with every state of a car that moves */
     MC_WHOLE = 1,
     MC_TORN = 0,
     MC_GONE = -1 /* the mapping has become smaller, or a number in it leads out of it */
@@ -27,8 +29,15 @@ typedef struct {
     int64_t index_size;   /* 1, 2 or 4 [bytes] */
     int64_t stride;       /* from block to block [bytes] */
     int64_t entry;        /* offset of the variable's header, by which `offset` is in the newest buffer; -1: none */
+    int64_t samples;      /* numbers of that size, one after the other, of which each is for a packet of its own */
+    int between;          /* what a packet before the state's last has: MC_ALIKE, MC_LINE or MC_CIRCLE */
     uint8_t header[MC_NAMED]; /* how that header began when it was looked up */
 } mc_window;
+enum {
+    MC_ALIKE = 0,
+    MC_LINE = 1,  /* a float on the straight line from the state before */
+    MC_CIRCLE = 2 /* likewise an angle [rad], the shorter way round */
+};
 typedef struct {
     int64_t handle;      /* descriptor; Windows: handle of the mapping; -1: none */
     const uint8_t *view; /* Windows only */
@@ -36,9 +45,14 @@ typedef struct {
     mc_window windows[MC_WINDOWS];
     int n;
     int packet;                /* [bytes] */
+    int state;                 /* with all samples [bytes] */
+    int samples;               /* packets of a state */
+    double sample_s;           /* from one to the next [s] */
+    int time;                  /* in the packet: time of the last sample, a double [s]; of the others it is made earlier */
     int counter, counter_size; /* in the packet: it changes with every state */
     int end;                   /* in the packet: its copy, written after the state; -1: none */
     int odd;                   /* the counter is odd while a state is written */
+    int tail;                  /* in the packet: behind the last bytes that change while the car moves */
     uint8_t again[MC_GATHERED];
 } mc_memory;
 
@@ -93,13 +107,15 @@ static inline int mc_memory_number(const mc_memory *m, int offset, int size, uin
     return 0;
 }
 static inline int mc_memory_gather(const mc_memory *m, uint8_t *out) {
-    int64_t at;
+    int64_t at, size;
     int i;
-    for (i = 0; i < m->n; out += m->windows[i++].size)
-        if (!mc_memory_place(m, &m->windows[i], &at) || !mc_memory_read(m, at, out, m->windows[i].size)) return 0;
+    for (i = 0; i < m->n; i++, out += size) {
+        size = m->windows[i].size * m->windows[i].samples;
+        if (!mc_memory_place(m, &m->windows[i], &at) || !mc_memory_read(m, at, out, size)) return 0;
+    }
     return 1;
 }
-/* Copy the state as one packet: MC_WHOLE, MC_TORN if it was being written, or MC_GONE.
+/* Copy the state, with all its samples: MC_WHOLE, MC_TORN if it was being written, or MC_GONE.
 
    With a copy of the counter it is the copy that is read first, because the simulator writes it last: equal to a counter
    that then stays, nothing was written in between.  Without any such sign the state is read until it is twice the same. */
@@ -111,10 +127,63 @@ static inline int mc_memory_take(mc_memory *m, uint8_t *out) {
     if (!mc_memory_gather(m, out)) return MC_GONE;
     if (m->end < 0 && !m->odd) {
         if (!mc_memory_gather(m, m->again)) return MC_GONE;
-        if (memcmp(out, m->again, (size_t)m->packet)) return MC_TORN;
+        if (memcmp(out, m->again, (size_t)m->state)) return MC_TORN;
     }
     if (!mc_memory_number(m, m->counter, m->counter_size, &after)) return MC_GONE;
     return before == after ? MC_WHOLE : MC_TORN;
+}
+/* Say whether a state that differs from the one before ends like it, as one does of which the writer has been interrupted. */
+static inline int mc_memory_half(const mc_memory *m, const uint8_t *state, const uint8_t *before) {
+    int rest = m->tail - MC_TAIL;
+    return rest > 0 && !memcmp(state + rest, before + rest, MC_TAIL);
+}
+static inline double mc_memory_time(const mc_memory *m, const uint8_t *state) {
+    int64_t first = 0, at = 0;
+    double time = 0.0;
+    int i;
+    for (i = 0; i < m->n; at += m->windows[i].size * m->windows[i].samples, first += m->windows[i++].size)
+        if (m->time >= first && m->time < first + m->windows[i].size) memcpy(&time, state + at + m->time - first, sizeof time);
+    return time;
+}
+/* Return the number of the first sample since the state before; of a state that does not follow one, the last. */
+static inline int mc_memory_first(const mc_memory *m, const uint8_t *state, const uint8_t *before) {
+    double passed = (mc_memory_time(m, state) - mc_memory_time(m, before)) / m->sample_s;
+    if (!(passed > 0.5) || passed > 4 * m->samples) return m->samples - 1;
+    return passed < m->samples - 0.5 ? m->samples - (int)(passed + 0.5) : 0;
+}
+/* Make the packet of a sample; `before` is the state before, needed but for the last. */
+static inline void mc_memory_sample(
+    const mc_memory *m, const uint8_t *state, const uint8_t *before, int sample, uint8_t *out
+) {
+    const double turn = 6.283185307179586;
+    double age = (m->samples - 1 - sample) * m->sample_s, time = 0.0, part = 0.0, step;
+    const uint8_t *begin = out;
+    float now, then;
+    int64_t size;
+    int i;
+    if (age > 0.0) {
+        time = mc_memory_time(m, state);
+        part = age / (time - mc_memory_time(m, before));
+    }
+    for (i = 0; i < m->n; i++, out += size) {
+        const mc_window *w = &m->windows[i];
+        size = w->size;
+        memcpy(out, state + (w->samples > 1 ? sample * size : 0), (size_t)size);
+        if (w->between != MC_ALIKE && age > 0.0) {
+            memcpy(&now, state, sizeof now);
+            memcpy(&then, before, sizeof then);
+            step = (double)then - now;
+            if (w->between == MC_CIRCLE) step -= turn * round(step / turn);
+            now = (float)(now + part * step);
+            memcpy(out, &now, sizeof now);
+        }
+        state += size * w->samples;
+        before += size * w->samples;
+    }
+    if (age > 0.0) {
+        time -= age;
+        memcpy((uint8_t *)begin + m->time, &time, sizeof time);
+    }
 }
 static inline void mc_memory_close(mc_memory *m) {
 #ifdef _WIN32

@@ -8,6 +8,9 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         MC_WINDOWS
         MC_NAMED
         MC_GATHERED
+        MC_ALIKE
+        MC_LINE
+        MC_CIRCLE
         MC_WHOLE
         MC_TORN
         MC_GONE
@@ -18,6 +21,8 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         int64_t index_size
         int64_t stride
         int64_t entry
+        int64_t samples
+        int between
         uint8_t header[MC_NAMED]
     ctypedef struct mc_memory:
         int64_t handle
@@ -25,14 +30,22 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         mc_window windows[MC_WINDOWS]
         int n
         int packet
+        int state
+        int samples
+        double sample_s
+        int time
         int counter
         int counter_size
         int end
         bint odd
+        int tail
     bint mc_memory_read(const mc_memory* m, int64_t at, void* out, int64_t size)
     int64_t mc_memory_int(const uint8_t* at)
     bint mc_memory_number(const mc_memory* m, int offset, int size, uint64_t* out)
     int mc_memory_take(mc_memory* m, uint8_t* out)
+    bint mc_memory_half(const mc_memory* m, const uint8_t* state, const uint8_t* before)
+    int mc_memory_first(const mc_memory* m, const uint8_t* state, const uint8_t* before)
+    void mc_memory_sample(const mc_memory* m, const uint8_t* state, const uint8_t* before, int sample, uint8_t* out)
     void mc_memory_close(mc_memory* m)
 
 

@@ -26,6 +26,7 @@ cdef extern from *:
     int mc_memory_opened(mc_memory* m, object name) except -1
 
 
+BETWEEN = {"": MC_ALIKE, "line": MC_LINE, "circle": MC_CIRCLE}
 cdef int[6] VARIABLE = [1, 1, 4, 4, 4, 8]   # sizes of a variable's types: char, bool, int, bits, float, double [bytes]
 ENTRY = 144                                     # size of a variable's header [bytes]
 MOST_NAMES = 4096
@@ -43,11 +44,16 @@ cdef class Memory:
         for window in gather.windows:
             m.windows[m.n].offset, m.windows[m.n].size, m.windows[m.n].index = window.offset, window.size, window.number
             m.windows[m.n].index_size, m.windows[m.n].stride, m.windows[m.n].entry = window.number_size, window.stride, -1
+            m.windows[m.n].samples = gather.count(window)
+            m.windows[m.n].between = BETWEEN[window.between]
             m.packet += window.size
+            m.state += window.size * m.windows[m.n].samples
             m.n += 1
-        if m.packet > MC_GATHERED:
-            raise ValueError(f"windows: found {m.packet} bytes, allowed are {MC_GATHERED}")
+        if m.state > MC_GATHERED:
+            raise ValueError(f"windows: found {m.state} bytes, allowed are {MC_GATHERED}")
+        m.samples, m.sample_s, m.time = gather.samples, 1.0 / gather.sample_hz, gather.time
         m.counter, m.counter_size, m.end, m.odd = gather.counter, gather.counter_size, gather.end, gather.odd
+        m.tail = gather.tail
         self._names = [window.name for window in gather.windows]
         self.where = where
         self._open()
@@ -84,8 +90,9 @@ cdef class Memory:
             if entry < 0 or not mc_memory_read(m, entry, header, MC_NAMED):
                 raise OSError(2, f"there is no variable {name} in it", self.where)
             kind = mc_memory_int(header)
-            if not 0 <= kind < 6 or m.windows[place].size > VARIABLE[kind] * mc_memory_int(header + 8):
-                raise OSError(22, f"the variable {name} is smaller than {m.windows[place].size} bytes", self.where)
+            size = m.windows[place].size * m.windows[place].samples
+            if not 0 <= kind < 6 or size > VARIABLE[kind] * mc_memory_int(header + 8):
+                raise OSError(22, f"the variable {name} is smaller than {size} bytes", self.where)
             m.windows[place].entry, m.windows[place].offset = entry, mc_memory_int(header + 4)
             memcpy(m.windows[place].header, header, MC_NAMED)
 
@@ -111,8 +118,10 @@ cdef class Memory:
         return out if mc_memory_number(&self.memory, self.memory.counter, self.memory.counter_size, &out) else None
 
     def take(self):
-        """Return the state as one packet; None if it was being written or cannot be read."""
+        """Return the state as one packet, its last sample's; None if it was being written or cannot be read."""
+        cdef uint8_t state[MC_GATHERED]
         cdef uint8_t packet[MC_GATHERED]
-        if mc_memory_take(&self.memory, packet) != MC_WHOLE:
+        if mc_memory_take(&self.memory, state) != MC_WHOLE:
             return None
+        mc_memory_sample(&self.memory, state, state, self.memory.samples - 1, packet)
         return <bytes>packet[:self.memory.packet]

@@ -467,6 +467,11 @@ class SourceWindow(Table, frozen=True, kw_only=True):
     """Type of that number: an unsigned integer, with its size [bytes]."""
     stride: Annotated[int, msgspec.Meta(ge=1, le=1 << 24)] | None = None
     """Distance from block to block [bytes]."""
+    sampled: bool = False
+    """Whether it is `samples` such parts, one after the other: the oldest sample's first."""
+    between: Literal["line", "circle"] | None = None
+    """What the packets of older samples have of a float that has none: the number on the straight line from the state
+    before, or the angle [rad] on the shorter way round from there; by default the state's own."""
 
 
 class SharedMemory(Table, frozen=True, kw_only=True):
@@ -488,6 +493,12 @@ class SharedMemory(Table, frozen=True, kw_only=True):
     """How often the counter is looked at [Hz]."""
     still_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
     """Time without a new state after which it is looked whether the simulator still runs [s]."""
+    samples: Annotated[int, msgspec.Meta(ge=1, le=16)] = 1
+    """Samples of a state: each becomes a packet, and follows the one before in its time."""
+    sample_hz: Annotated[float, msgspec.Meta(ge=10, le=4000)] | None = None
+    """How many of them there are in a second [Hz]; only with `samples`."""
+    time: SourceOffset | None = None
+    """Offset of the last sample's time, an `f8` in seconds, from which the others' follow; only with `samples`."""
 
 
 CarType = Literal["i1", "u1", "i2", "u2", "i4", "u4", "i8", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8"]
@@ -571,6 +582,8 @@ class Window(NamedTuple):
     number_size: int = 1  # [bytes]
     stride: int = 0  # from block to block [bytes]
     name: str = ""  # of the variable, if the memory lists its variables; then `offset` is 0
+    sampled: bool = False  # whether it is as many such parts as a state has samples, the oldest first
+    between: str = ""  # how older samples have it: "line", "circle"; "": as the state has it
 
 
 class Gather(NamedTuple):
@@ -585,3 +598,11 @@ class Gather(NamedTuple):
     poll_hz: float = 1000.0
     still_s: float = 1.0  # without a new state, after which the simulator may have ended
     fits: Callable[[bytes], bool] = bool  # whether a packet is one of the motion, with plausible numbers
+    tail: int = 0  # behind the last numbers that change while the car moves; 0: nothing tells a half-written state
+    samples: int = 1  # packets of a state
+    sample_hz: float = 1000.0  # of them in a second
+    time: int = 0  # offset of the last sample's time, a double [s]
+
+    def count(self, part: Window) -> int:
+        """Return how many parts of its size a part is in the mapping."""
+        return self.samples if part.sampled else 1

@@ -101,7 +101,9 @@ class Outcome(NamedTuple):
     case: Case
     kind: str  # "harmless", "hidden", "evident", "between"
     verdict: str
-    advice: str  # "none", "right", "partly" (one of two), "open" (it is among several), "wrong"
+    # "none", "right", "rest" (the drive does not show what is left of two), "partly", "open" (it is among several) or
+    # "wrong".
+    advice: str
     words: str
     wrong: tuple[str, ...]
     seconds: float
@@ -321,7 +323,7 @@ def misread(case):
 
 
 def _left(case, system, options):
-    """Return how far a reading is from the right one, in tolerances."""
+    """Return how far a reading is from the right one, in tolerances, and whether the drive shows that."""
     packages, times, about = sent(case.source, case.drive)
     derived = tuple(
         (name, value)
@@ -332,8 +334,17 @@ def _left(case, system, options):
         base, _ = right(case.source, case.drive, derived)
         reading = read(system, packages, times, options, about)
     except (ConfigError, msgspec.ValidationError):
-        return np.inf
-    return max(truth.harm(reading, base).values()) if len(reading.motion) > 1 else np.inf
+        return np.inf, True
+    if len(reading.motion) < 2:
+        return np.inf, True
+    _, clean = right(case.source, case.drive)
+    return max(truth.harm(reading, base).values()), _is_evident(reading, case.drive, clean)
+
+
+def _is_evident(reading, drive, clean):
+    """Say whether the drive contradicts a reading clearly, and much more than the right one."""
+    shown = truth.evidence(reading, driven(drive)["time"][reading.about])
+    return any(strength > 2.0 and strength > 2.5 * clean.get(name, 0.0) for name, strength in shown.items())
 
 
 def outcome_of(case):
@@ -374,16 +385,19 @@ def outcome_of(case):
                 module = corrected(system, value)
             else:
                 said[key.removeprefix("source.options.")] = value
-        left = _left(case, module, said)
-        return left < 1.0
+        left, evident = _left(case, module, said)
+        return "right" if left < 1.0 else "" if evident else "rest"
 
     advice = "none"
     if report.changes:
-        advice = "right" if applied(report.changes) else "partly" if report.left else "wrong"
+        advice = applied(report.changes) or ("partly" if report.left else "wrong")
     elif len(report.either) == 1:  # "this would mend it"
-        advice = "right" if applied(report.either[0]) else "partly" if len(case.faults) > 1 else "wrong"
+        advice = applied(report.either[0]) or ("partly" if len(case.faults) > 1 else "wrong")
     elif report.either:
-        advice = "open" if any(map(applied, report.either)) else "wrong"
+        found = {applied(each) for each in report.either}
+        advice = "open" if "right" in found else "rest" if "rest" in found else "wrong"
+    if advice == "rest" and len(case.faults) < 2:
+        advice = "wrong"  # of one mistake nothing may be left
     words = str(report.changes or report.either or "")
     return Outcome(case, kind, report.verdict, advice, words, accused, time.perf_counter() - begun)
 

@@ -28,6 +28,26 @@ def test_a_mistake_is_named_and_its_correction_makes_the_drive_right(source, dri
     assert key in outcome.words
 
 
+PAIRED = [
+    ("automobilista-2-dk", "eight, banked", ("velocity_z = opposite", "acceleration_y = opposite")),
+    ("truck-simulator-dk", "eight", ("acceleration_y = opposite", "roll = opposite")),
+    ("gran-turismo-7-dk", "tour without a stop", ("velocity_y = opposite", "car turned")),
+]
+
+
+@pytest.mark.parametrize(("source", "drive", "faults"), PAIRED)
+@pytest.mark.check
+def test_two_mistakes_at_once_are_corrected_at_once(source, drive, faults):
+    outcome = outcome_of(Case(source, drive, faults))
+    assert (outcome.verdict, outcome.advice) == ("wrong", "right")
+
+
+@pytest.mark.check
+def test_a_car_turned_about_is_among_what_may_be_wrong():
+    """No position says where it drives, and on this drive nothing but its roll rate contradicts."""
+    assert outcome_of(Case("assetto-corsa-dk", "turns", ("car turned",))).advice == "open"
+
+
 @pytest.mark.parametrize("source", ["city-car-driving", "dirt-rally-dk", "richard-burns-rally-dk"])
 @pytest.mark.parametrize("drive", ["town by phone", "town by slow GPS", "rally by GPS"])
 @pytest.mark.check

@@ -90,7 +90,10 @@ def truck_simulator(page, number):
 
 
 def iracing(page, number):
-    """x forward, y left, z up, right-handed, what an accelerometer reads; the list and the newest of four buffers."""
+    """x forward, y left, z up, right-handed, what an accelerometer reads; the list and the newest of four buffers.
+
+    Six samples of what moves, the newest last; the older ones are other numbers here.
+    """
     values = {
         "VelocityX": 20.0,
         "VelocityY": 0.5,
@@ -101,8 +104,10 @@ def iracing(page, number):
     }
     felt = np.array([3.0, 8.0, 1.0]) + G * np.array([part[2] for part in turned()])
     values |= dict(zip(("LongAccel", "LatAccel", "VertAccel"), felt, strict=True))
+    samples = {f"{name}_ST": (1.0, 2.0, 3.0, 4.0, 5.0, value) for name, value in values.items()}
     values |= {"YawNorth": -0.3, "Pitch": -0.1, "Roll": 0.05, "Speed": 20.0, "RPM": 6500.0}
-    listed = [("SessionTime", 5, 1), ("IsOnTrack", 1, 1), ("LatAccel_ST", 4, 6), *((name, 4, 1) for name in values)]
+    listed = [("SessionTime", 5, 1), ("IsOnTrack", 1, 1), *((name, 4, 1) for name in values)]
+    listed += [(name, 4, 6) for name in samples]
     listed.append(("IsReplayPlaying", 1, 1))
     struct.pack_into("<10i", page, 0, 2, 1, 60, 0, 0, 0, len(listed), 4096, 3, 2048)
     newest, at, places = number % 3, 0, {}
@@ -115,6 +120,8 @@ def iracing(page, number):
     page[places["IsOnTrack"]] = 1
     for name, value in values.items():
         struct.pack_into("<f", page, places[name], value)
+    for name, six in samples.items():
+        struct.pack_into("<6f", page, places[name], *six)
     return places["IsReplayPlaying"], b"\1"
 
 
@@ -137,7 +144,7 @@ def gathered(page, windows):
             buffers = [struct.unpack_from("<2i", page, 48 + 16 * n) for n in range(4)]
             headers = [struct.unpack_from("<3i4x32s", page, 4096 + 144 * n) for n in range(40)]
             place = next(at for _, at, _, name in headers if name.rstrip(b"\0") == window.name.encode())
-            place += max(buffers)[1]
+            place += max(buffers)[1] + (5 * window.size if window.sampled else 0)
             out += bytes(page[place : place + window.size])
             continue
         block = page[window.number] if window.number >= 0 else 0

@@ -1,4 +1,4 @@
-/* A simulator for Windows that writes shared memory: `memory.exe NAME SIZE SECONDS [FILE]`.
+/* A simulator for Windows that writes shared memory: `memory.exe NAME SIZE SECONDS [FILE [STALL]]`.
 
    With a FILE it writes the states in it, see `play`.  Without one it does as Assetto Corsa:
 
@@ -14,9 +14,13 @@ static void put(char *page, int offset, float value) { memcpy(page + offset, &va
 
 /* Write the states of a file, whose head is int32: parts, bytes a state, microseconds a state, place of the counter in a
    state, its size, how a state is marked (0 not at all, 1 odd counter, 2 copy of the counter), place of the copy; then
-   offset and size of each part; then states.  While one is half written, a look at it is torn. */
-static int play(char *page, const char *name) {
-    int head[7], parts[64], i, half, at, step = 0;
+   offset and size of each part; then states.  While one is half written, a look at it is torn.
+
+   With `stall` they come again and again for that many seconds, and every stall-th stays half written for as long as
+   Windows sleeps; those that are marked come as fast. */
+static int play(char *page, const char *name, int seconds, int stall) {
+    int head[7], parts[64], i, half, at, middle, step = 0;
+    long begin;
     unsigned count = 0;
     char state[4096];
     LARGE_INTEGER frequency, start, now;
@@ -25,7 +29,15 @@ static int play(char *page, const char *name) {
     if (fread(parts, 4, 2 * head[0], file) != (size_t)(2 * head[0])) return 1;
     QueryPerformanceFrequency(&frequency);
     QueryPerformanceCounter(&start);
-    while (fread(state, 1, head[1], file) == (size_t)head[1]) {
+    begin = ftell(file);
+    middle = head[1] / 2;
+    for (;;) {
+        if (fread(state, 1, head[1], file) != (size_t)head[1]) {
+            QueryPerformanceCounter(&now);
+            if (!stall || now.QuadPart - start.QuadPart > seconds * frequency.QuadPart) break;
+            fseek(file, begin, SEEK_SET);
+            continue;
+        }
         for (half = 0; half < 3; half++) { /* the counter alone, all else, the end */
             unsigned number = head[5] == 1 ? 2 * count + (half < 2) : count + 1, copy = half < 2 ? count : count + 1;
             if (head[5]) memcpy(state + head[3], &number, 4);
@@ -33,6 +45,10 @@ static int play(char *page, const char *name) {
             if (half == 2 && head[5] == 1) number = 2 * count + 2, memcpy(state + head[3], &number, 4);
             for (i = at = 0; i < head[0]; at += parts[2 * i++ + 1]) {
                 int own = head[3] >= at && head[3] < at + parts[2 * i + 1], first = head[3] - at;
+                if (half == 1 && stall && step % stall == 0 && at <= middle && middle < at + parts[2 * i + 1]) {
+                    memcpy(page + parts[2 * i], state + at, middle - at);
+                    Sleep(1);
+                }
                 if (half == 1) memcpy(page + parts[2 * i], state + at, parts[2 * i + 1]);
                 if (half != 1 && head[5] && own) memcpy(page + parts[2 * i] + first, state + head[3], 4);
                 if (half == 2 && head[5] == 2) memcpy(page + parts[0] + head[6], state + head[6], 4);
@@ -40,7 +56,8 @@ static int play(char *page, const char *name) {
         }
         count++;
         step++;
-        do {
+        if (stall) Sleep(head[5] ? 1 : head[2] / 1000);
+        else do {
             QueryPerformanceCounter(&now);
             if ((now.QuadPart - start.QuadPart) * 1000000 < (long long)step * head[2] * frequency.QuadPart) Sleep(1);
         } while ((now.QuadPart - start.QuadPart) * 1000000 < (long long)step * head[2] * frequency.QuadPart);
@@ -72,7 +89,7 @@ int main(int argc, char **argv) {
     memcpy(still, state, sizeof state);
     printf("writing\n");
     fflush(stdout);
-    if (argc > 4) return play(page, argv[4]);
+    if (argc > 4) return play(page, argv[4], seconds, argc > 5 ? atoi(argv[5]) : 0);
     do {
         float yaw;
         step += 1;

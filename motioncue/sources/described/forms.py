@@ -35,6 +35,9 @@ GATHERED = 4096
 LONGEST_BEAT = 64
 """Largest size of a heartbeat [bytes]."""
 
+STILL = ("stamp", "frame_duration", "speed", "engine_speed")
+"""Channels that may stand while the car moves, or are counted apart from it."""
+
 
 def marks_of(
     constants: Sequence[Mark], size: int, key: str, name: str = "constants"
@@ -124,7 +127,7 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
     memory = table.memory
     if memory is None:
         return None
-    key, total, ends = f"{KEY}.memory", 0, []
+    key, total, state, ends = f"{KEY}.memory", 0, 0, list[int]()
     for index, part in enumerate(memory.gather):
         where = f"{key}.gather[{index}]"
         if (part.index is None) != (part.stride is None):
@@ -134,17 +137,28 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
             raise ConfigError(f"{where}: {found}, allowed is an offset in all parts, or a name in all")
         if part.name is not None and part.index is not None:
             raise ConfigError(f"{where}.index: found beside a name, allowed is an offset")
-        for name, at, size in (("offset", part.offset or 0, part.size), ("index", part.index or 0, int(part.type[1]))):
+        whole = part.size * (memory.samples if part.sampled else 1)
+        for name, at, size in (("offset", part.offset or 0, whole), ("index", part.index or 0, int(part.type[1]))):
             if at + size > memory.size:
                 raise ConfigError(f"{where}.{name}: found {at}, allowed is up to {memory.size - size} for {size} bytes")
+        if (part.sampled and memory.samples == 1) or (part.between and (part.sampled or part.size != 4)):
+            found = f"found sampled = {str(part.sampled).lower()} and between {part.between}, {part.size} bytes"
+            raise ConfigError(f"{where}: {found}; allowed are the first with samples, or the second for 4 bytes")
         total += part.size
+        state += whole
         ends.append(total)
+    if state > GATHERED:
+        raise ConfigError(f"{key}.gather: found {state} bytes with all samples, allowed are {GATHERED}")
+    if (memory.samples > 1) != (memory.sample_hz is not None) or (memory.samples > 1) != (memory.time is not None):
+        found = f"found {memory.samples} with sample_hz {memory.sample_hz} and time {memory.time}"
+        raise ConfigError(f"{key}.samples: {found}, allowed are 2 to 16 with both, or 1 with none")
     if total > GATHERED or table.size != total or table.longer:
         raise ConfigError(
             f"{KEY}.size: found {table.size}, allowed are the {total} bytes of {key}.gather, {GATHERED} at most"
         )
-    size = int(memory.type[1])
-    for name, place in (("counter", memory.counter), ("end", memory.end)):
+    counter_size = int(memory.type[1])
+    for name, place in (("counter", memory.counter), ("end", memory.end), ("time", memory.time)):
+        size = 8 if name == "time" else counter_size
         if place is not None and not any(
             end - part.size <= place <= end - size for end, part in zip(ends, memory.gather, strict=True)
         ):
@@ -159,11 +173,25 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
             int(part.type[1]),
             part.stride or 0,
             part.name or "",
+            part.sampled,
+            part.between or "",
         )
         for part in memory.gather
     )
     end = -1 if memory.end is None else memory.end
-    return Gather(memory.size, windows, memory.counter, size, end, memory.odd, memory.poll_hz, memory.still_s, fits)
+    counted = (memory.counter, counter_size, end, memory.odd)
+    gather = Gather(memory.size, windows, *counted, memory.poll_hz, memory.still_s, fits)
+    if memory.sample_hz is None or memory.time is None:
+        # What lists its variables is written in turn with others, and whole before it is counted.
+        plain = end < 0 and not memory.odd and memory.gather[0].name is None
+        return gather._replace(tail=_tail(table) if plain else 0)
+    return gather._replace(samples=memory.samples, sample_hz=memory.sample_hz, time=memory.time)
+
+
+def _tail(table: SourcePacket) -> int:
+    """Return where the last number of the motion ends in the packet."""
+    moving = (field for field in table.fields if field.channel and CHANNELS[field.channel].vector not in STILL)
+    return max((field.offset + int(field.type[1]) for field in moving), default=0)
 
 
 def cipher_of(table: SourcePacket, sizes: Sequence[int]) -> Cipher | None:

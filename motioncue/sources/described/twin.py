@@ -18,7 +18,7 @@ from motioncue.sources.described.source import DescribedSource
 from motioncue.wire.description import Form, SourceField, SourcePacket
 
 RATE_HZ = 60.0
-"""Packets per second, unless another rate is wanted [Hz]."""
+"""Packets per second, unless another rate is wanted or the description gives one [Hz]."""
 
 BODY = ("roll", "pitch", "yaw")
 Array = npt.NDArray[np.float64]
@@ -149,10 +149,11 @@ class Car:
         self.Simulator = DatagramSimulator if source.gather is None else partial(MemorySimulator, gather=source.gather)
 
     def driven(
-        self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, lap: Lap = FIRST
+        self, name: str, rate_hz: float | None = None, duration_s: float | None = None, lap: Lap = FIRST
     ) -> Iterator[Paced]:
         """Yield the packets of a virtual drive; nothing is sent while the simulation does not run."""
-        table = self._source.table
+        table, gather = self._source.table, self._source.gather
+        rate_hz = rate_hz or (RATE_HZ if gather is None or gather.samples == 1 else gather.sample_hz)
         drive = course(name, rate_hz, duration_s, lap)
         values = channel_values(table, drive.states)
         values["frame_duration"] = drive.frame_times

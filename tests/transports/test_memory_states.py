@@ -1,0 +1,234 @@
+"""Shared memory state by state: several samples in each, a packet for each; states that end like the one before."""
+
+import math
+import os
+import struct
+import sys
+import threading
+import uuid
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers import eventually
+
+from motioncue import sources
+from motioncue.core.clock import FakeClock
+from motioncue.core.threads import RecordRing
+from motioncue.engine.receiver import MemoryReceiver
+from motioncue.engine.reception import Listener
+from motioncue.errors import ConfigError
+from motioncue.profile.profile import parse_profile, profile_text
+from motioncue.recording.recorder import sorted_out
+from motioncue.sources.described.source import DescribedSource
+from motioncue.transports.memory import Memory
+from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.wire.description import SharedMemory, SourceField, SourcePacket, SourceWindow
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files in /dev/shm")
+
+SAMPLES, HZ = 6, 360.0
+BEGAN_NS = 1_000_000_000
+
+
+def described(hz=HZ, **memory):
+    """Return a source: time, six samples of surge, one of yaw and sway, and the others as the state has them."""
+    channels = ("surge", "yaw", "sway", "heave", "roll", "pitch")
+    fields = [SourceField(offset=0, type="f8", channel="time")]
+    fields += [SourceField(offset=8 + 4 * place, type="f4", channel=name) for place, name in enumerate(channels)]
+    parts = (
+        SourceWindow(offset=0, size=8),
+        SourceWindow(offset=8, size=4, sampled=True),
+        SourceWindow(offset=32, size=4, between="circle"),
+        SourceWindow(offset=36, size=4, between="line"),
+        SourceWindow(offset=40, size=12),
+    )
+    own = {"size": 64, "gather": parts, "counter": 0, "type": "u8", "samples": SAMPLES, "sample_hz": hz, "time": 0}
+    own |= {"still_s": 0.1} | memory
+    return DescribedSource(SourcePacket(size=32, fields=tuple(fields), memory=SharedMemory(**own)))
+
+
+def state(time, surges, yaw, sway=0.0):
+    return struct.pack("<d6f2f3f", time, *surges, yaw, sway, 0.0, 0.0, 0.0)
+
+
+class Next(Memory):
+    """Memory into which the next state is written when the one before has stood still for `still_s`."""
+
+    states = ()
+
+    def present(self):
+        if not self.states:
+            return False
+        with open(self.where, "r+b", buffering=0) as file:
+            file.write(self.states.pop(0))
+        return True
+
+
+def packets_of(states, source):
+    """Return the packets that a receiver makes of states, each with its arrival [ns]."""
+    path, ring = f"/dev/shm/motioncue-test-{uuid.uuid4().hex[:8]}", RecordRing(1 << 20)
+    with open(path, "wb") as file:
+        file.write(states[0].ljust(64, b"\0"))
+    try:
+        memory, intake = Next(path, source.gather), source.intake()
+        memory.states = list(states[1:])
+        intake.record(ring)
+        found = [memory]
+
+        def find():
+            if not found:
+                receiver.stop()
+            return found.pop() if found else None
+
+        receiver = MemoryReceiver(intake, find, FakeClock(BEGAN_NS))
+        receiver.run()
+    finally:
+        os.unlink(path)
+    return [(each.time, each.data) for each in sorted_out(ring.take()).packages]
+
+
+def samples_of(states, source):
+    """Return when each packet came [ns], and its numbers."""
+    return [(arrival, struct.unpack("<d2f4f", data)) for arrival, data in packets_of(states, source)]
+
+
+def test_each_sample_becomes_a_packet_of_its_own_time_given_as_much_later():
+    """The first state follows none, so only its last sample has a known place."""
+    states = [state(10.0, range(6), 0.5), state(10.0 + 1 / 60, range(6, 12), 0.56)]
+    found = samples_of(states, described())
+    assert [values[1] for _, values in found] == [5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
+    assert [values[0] for _, values in found] == pytest.approx([10.0 + number / HZ for number in range(7)], abs=1e-9)
+    assert np.diff([arrival for arrival, _ in found][1:]) == pytest.approx(1e9 / HZ, abs=2.0)
+
+
+def test_what_has_no_samples_lies_between_two_states():
+    """Angles go the shorter way round: from 3.1 to -3.1 by 0.083 rad, through pi."""
+    states = [state(10.0, range(6), 3.1, 1.0), state(10.0 + 1 / 60, range(6, 12), -3.1, 2.5)]
+    found = samples_of(states, described())[1:]
+    step = (2.0 * math.pi - 6.2) / 6
+    turned = [
+        math.remainder(values[2] - 3.1 - step * (number + 1), 2.0 * math.pi) for number, (_, values) in enumerate(found)
+    ]
+    assert turned == pytest.approx([0.0] * 6, abs=1e-6)
+    assert [values[3] for _, values in found] == pytest.approx([1.25, 1.5, 1.75, 2.0, 2.25, 2.5], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("passed", "expected"),
+    [
+        (2 / HZ, [5.0, 10.0, 11.0]),  # the others were in the state before
+        (2 / 60, [5.0, *map(float, range(6, 12))]),  # a state was missed
+        (30.0, [5.0, 11.0]),  # it follows none
+        (-3.0, [5.0, 11.0]),  # another session
+    ],
+)
+def test_only_samples_since_the_state_before_are_given(passed, expected):
+    states = [state(10.0, range(6), 0.5), state(10.0 + passed, range(6, 12), 0.6)]
+    assert [values[1] for _, values in samples_of(states, described())] == expected
+
+
+def test_samples_that_wait_are_given_at_once_when_the_next_state_comes():
+    """Here they are 0.1 s apart, and a state comes after two of them."""
+    states = [state(10.0, range(6), 0.5), state(10.6, range(6, 12), 0.5), state(11.2, range(12, 18), 0.5)]
+    found = samples_of(states, described(hz=10.0, still_s=0.25))
+    assert [values[1] for _, values in found] == [float(number) for number in range(5, 18)][: len(found)]
+    arrivals = np.array([arrival for arrival, _ in found])
+    third = next(number for number, (_, values) in enumerate(found) if values[1] == 12.0)
+    assert third == 7
+    assert (arrivals[4:8] == arrivals[7]).all()
+
+
+UNMARKED = DescribedSource(
+    SourcePacket(
+        size=28,
+        fields=(
+            SourceField(offset=0, type="u4", channel="time", unit="ms"),
+            *(
+                SourceField(offset=4 + 4 * place, type="f4", channel=name)
+                for place, name in enumerate(("surge", "sway", "heave", "roll", "pitch", "yaw"))
+            ),
+        ),
+        memory=SharedMemory(size=64, gather=(SourceWindow(offset=0, size=28),), counter=0, still_s=0.1),
+    )
+)
+
+
+def unmarked(number, begin, end):
+    return struct.pack("<I6f", number, begin, begin, begin, end, end, end)
+
+
+def test_a_state_without_marks_that_ends_like_the_one_before_is_not_taken_until_its_end_is_written():
+    """The writer was interrupted in the midst of the second state, for as long as it may be."""
+    first, half, second = unmarked(1, 0.1, 0.1), unmarked(2, 0.2, 0.1), unmarked(2, 0.2, 0.2)
+    half = half[:12] + first[12:]
+    assert [data for _, data in packets_of([first, half, half, second], UNMARKED)] == [first, second]
+
+
+def test_a_car_that_stands_is_seen_in_every_other_state():
+    """Its clock goes on, so its states are not a page that stands still."""
+    states = [unmarked(number, 0.0, 0.0) for number in range(1, 8)]
+    assert [data for _, data in packets_of(states, UNMARKED)] == [states[0], *states[2::2]]
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        ({"sample_hz": None}, "memory.samples: found 6 with sample_hz None and time 0"),
+        ({"samples": 1, "sample_hz": None, "time": None}, "gather[1]: found sampled = true"),
+        ({"time": 28}, "memory.time: found 28"),
+        ({"size": 28}, "gather[1].offset: found 8, allowed is up to 4 for 24 bytes"),
+    ],
+)
+def test_a_description_of_samples_is_refused_where_it_cannot_be(memory, message):
+    with pytest.raises(ConfigError) as error:
+        described(**memory)
+    assert message in str(error.value)
+
+
+def test_iracings_state_is_read_360_times_a_second_and_its_angles_60_times():
+    (url,), source = parse_profile(profile_text("iracing-dk")).source.endpoints, sources.by_profile("iracing-dk")
+    assert url == "memory://IRSDKMemMapFileName"
+    sampled = {part.name for part in source.gather.windows if part.sampled}
+    vectors = [f"{name}{axis}_ST" for name, axes in (("Velocity", "XYZ"),) for axis in axes]
+    assert sampled == {
+        *vectors,
+        *(f"{way}Accel_ST" for way in ("Lat", "Long", "Vert")),
+        *(f"{way}Rate_ST" for way in ("Roll", "Pitch", "Yaw")),
+    }
+    assert {part.name for part in source.gather.windows if part.between == "circle"} == {"YawNorth", "Pitch", "Roll"}
+    assert (source.gather.samples, source.gather.sample_hz) == (6, 360.0)
+
+
+@pytest.mark.rt
+def test_the_virtual_iracing_gives_the_samples_that_it_wrote():
+    """What is sampled comes to the bit; angles as near as a straight line over 1/60 s is to a drive."""
+    url, source = f"memory://motioncue-test-{uuid.uuid4().hex[:8]}", sources.by_profile("iracing-dk")
+    packages, ring = drive_packages("iracing-dk", "turns", duration_s=12.0), RecordRing(8 << 20)
+    listener = Listener("iracing-dk", url)
+    listener.record(ring)
+    simulator = make_simulator("iracing-dk", [url], packages)
+    thread = threading.Thread(target=simulator.run)
+    with listener:
+        thread.start()
+        eventually(lambda: listener.stats()["frames_received"] > 360)
+        simulator.stop()
+        thread.join()
+    assert not listener.stats()["rejected"]
+    sent = {round(HZ * struct.unpack_from("<d", each.package)[0]): each.package for each in packages}
+    got = [each.data for each in sorted_out(ring.take()).packages]
+    numbers = [round(HZ * struct.unpack_from("<d", data)[0]) for data in got]
+    assert all(after > before for before, after in pairwise(numbers))
+    assert sum(after == before + 1 for before, after in pairwise(numbers)) > 0.9 * len(numbers)
+    fields = {
+        name: source.identify(got[0]).fields[name].offset
+        for name in ("velocity_x", "acceleration_x", "yaw", "angular_velocity_x")
+    }
+    for number, data in zip(numbers, got, strict=True):
+        for name in ("velocity_x", "acceleration_x", "angular_velocity_x"):
+            at = fields[name]
+            assert struct.unpack_from("<3f", data, at) == pytest.approx(
+                struct.unpack_from("<3f", sent[number], at), rel=1e-5, abs=1e-5
+            )
+        angles = (struct.unpack_from("<3f", each, fields["yaw"]) for each in (data, sent[number]))
+        assert next(angles) == pytest.approx(next(angles), abs=1e-3)

@@ -370,7 +370,7 @@ INLINE void NAME(washout_move)(
     }
     if (NAME(any)(by_platform)) {
         MC_UNROLL
-        for (int i = 0; i < 3; i++) out->a[i] = out->travel[i] = ALL(-0.0); /* what is added to it keeps its bits */
+        for (int i = 0; i < 3; i++) out->a[i] = out->travel[i] = -ALL(0.0); /* what is added to it keeps its bits */
     } else {
         NAME(slide)(w, s, level, out->a, out->travel);
     }

@@ -86,6 +86,10 @@ def fixed_because(profile: Profile, key: str) -> str:
     shares = any(output.packet is not None and output.packet.uses_ranges for output in profile.outputs)
     if shares and place.startswith("platform.") and place.endswith(RANGES):
         return "the numbers in the output's packet depend on this range"
+    axis = re.match(r"platform\.axes\[(\d+)\]", key)
+    axes = () if profile.platform is None else profile.platform.axes
+    if axis and place.endswith(RANGES) and axes[int(axis[1])].carries_below_hz is not None:
+        return "the legs go the other way as a sled is sent back, each within bounds of its own"
     return ""
 
 

@@ -500,6 +500,8 @@ cdef class MemoryReceiver:
         cdef uint8_t* state = self._states[1 - self._newest]
         cdef int found = MC_TORN
         cdef int looks = 0
+        while self._sample < m.samples:     # of a state that is followed so soon that they lie between it and one overwritten here
+            self.give(s, m, now[0])
         if self._settles:
             clock.sleep_until(clock.memory, now[0] + SETTLE_NS)
         while found == MC_TORN and looks < LOOKS:
@@ -518,8 +520,6 @@ cdef class MemoryReceiver:
                 self._doubts, self._doubted = True, doubted
                 return MC_TORN
         self._doubts = False
-        while self._sample < m.samples:     # of a state that was followed too soon
-            self.give(s, m, now[0])
         self._sample = mc_memory_first(m, state, before) if self._known else m.samples - 1
         self._sample_due = now[0]
         self._newest = 1 - self._newest

@@ -41,7 +41,7 @@ cdef void begin(const ActuatorParams* d, ActuatorState* s, bint parked) noexcept
     memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
     for i in range(4):
         s.stops[i] = AT_REST
-    for i in range(d.geometry.tables):
+    for i in range(3):
         s.reduction.tables[i].stop = AT_REST
     for i in range(d.count):
         s.reduction.positions[i] = d.neutral[i]

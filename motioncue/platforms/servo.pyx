@@ -216,7 +216,7 @@ cdef bint replied(const PoseState* s) noexcept nogil:
     """Say whether the platform replies where its actuators are."""
     cdef int i
     if s.feedback != NULL and s.geometry != NULL:
-        for i in range(s.geometry.count):
+        for i in range(s.geometry.count + s.geometry.tables):
             if s.feedback[i] != 0.0:
                 return True
     return False
@@ -298,7 +298,7 @@ cdef class PlatformPose(Stage):
     cdef PoseState _state
 
     def __cinit__(self, Servos drives not None, Kinematics kinematics=None, *, bint feedback=True):
-        if drives.drives.count != (6 if kinematics is None else kinematics.geometry.count):
+        if drives.drives.count != (6 if kinematics is None else kinematics.count):
             raise ValueError(f"drives: found {drives.drives.count}, allowed is one for each actuator")
         self._drives, self._kinematics, self._listens = drives, kinematics, feedback
         memset(&self._state, 0, sizeof(PoseState))

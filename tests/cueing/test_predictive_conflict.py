@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from predictive_drives import RATE_HZ, drive, profile
-from same_bits import assert_same_bits
 from scipy import signal
 
 import motioncue
@@ -54,12 +53,3 @@ def test_a_weight_lowers_it(rng, platform):
     )
     assert weighed < 0.95 * free
     assert more < weighed
-
-
-def test_weights_that_follow_one_another_take_hold_without_a_step(rng):
-    """The conflict is known all along, so a plan that weighs it goes on from where the platform is."""
-    motion = drive(rng, 3000, 0.5)
-    settings = [profile(f"cueing.weights.conflict={weight}", platform="box-small") for weight in (0, 4)]
-    one, two = (motioncue.cueing.design(each.cueing, RATE_HZ) for each in settings)
-    assert one.continues(two)
-    assert_same_bits(one.process(motion), motioncue.cueing.design(settings[0].cueing, RATE_HZ).process(motion))

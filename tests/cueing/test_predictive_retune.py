@@ -47,6 +47,7 @@ CHANGES = {
     "strong": {"gain": 2.0},
     "mute": {"gains.surge": 0.0, "gains.roll": 0.0},
     "heave": {"weights.heave": 0.0},
+    "conflict": {"weights.conflict": 4.0},
     "lean": {"tilt.acceleration_limit_deg_s2": 1.0},
     "slow lean": {"tilt.rate_limit_deg_s": 0.1},
     **NARROW,

@@ -96,8 +96,9 @@ def cues_of(poses):
         (0.04, -0.03, 0.02, 0.08, -0.06, 0.1),
     ],
 )
-def test_the_program_reads_the_pose_that_the_platform_has(pose):
-    profile = profile_of("limits=none")
+@pytest.mark.parametrize("platform", ["hexapod-dim", "hexapod-on-sled", "hexapod-on-yaw-table"])
+def test_the_program_reads_the_pose_that_the_platform_has(pose, platform):
+    profile = profile_of("limits=none", platform=platform)
     sent = motioncue.actuate(profile, cues_of([pose] * 3000), 1)[-1]
     position, orientation = read_by_the_program(packet_of(sent))
     expected_position, expected_orientation = in_openxr(pose)

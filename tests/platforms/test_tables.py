@@ -15,6 +15,7 @@ from test_platforms import (
     profile_for,
 )
 
+import motioncue
 from motioncue.errors import ConfigError
 from motioncue.platforms import build as platforms
 from motioncue.profile.profile import platform
@@ -195,3 +196,12 @@ def test_a_sled_beside_the_frame_moves_as_before():
     beside = platform({**HEXAPOD, "axes": [row]})
     assert beside.ranges["surge_displacement"] == platform(HEXAPOD).ranges["surge_displacement"]
     np.testing.assert_array_equal(beside.inverse([[0.1, 0, 0, 0, 0, 0]])[0, -1], 0.1)
+
+
+def test_how_far_a_table_carries_does_not_change_while_it_runs():
+    """The legs go the other way as it is sent back, and each within bounds of its own."""
+    row = "{name='sled', channel='surge_displacement', carries_below_hz=0.5, travel={%s, acceleration_m_s2=5}}"
+    stepper = motioncue.bind(profile_for(SLED))
+    stepper.retune(["platform.axes=[" + row % "min_m=-1.0, max_m=1.0, speed_m_s=1.2" + "]"])
+    with pytest.raises(ConfigError, match=r"axes\[0\]\.travel\.max_m: found 0\.5, allowed is 1\.0 while it runs"):
+        stepper.retune(["platform.axes=[" + row % "min_m=-1.0, max_m=0.5, speed_m_s=1.2" + "]"])

@@ -130,13 +130,19 @@ def test_only_samples_since_the_state_before_are_given(passed, expected):
 
 def test_samples_that_wait_are_given_at_once_when_the_next_state_comes():
     """Here they are 0.1 s apart, and a state comes after two of them."""
-    states = [state(10.0, range(6), 0.5), state(10.6, range(6, 12), 0.5), state(11.2, range(12, 18), 0.5)]
+    angles = [0.0, 0.6, -2.0]
+    states = [state(10.0 + 0.6 * n, range(6 * n, 6 * n + 6), angle, angle) for n, angle in enumerate(angles)]
     found = samples_of(states, described(hz=10.0, still_s=0.25))
+    # On the way to the state that they are of, not to the one that has just come.
+    expected = np.interp([values[0] for _, values in found], [10.0, 10.6, 11.2], angles)
+    assert [values[2] for _, values in found] == pytest.approx(expected, abs=1e-5)
+    assert [values[3] for _, values in found] == pytest.approx(expected, abs=1e-5)
     assert [values[1] for _, values in found] == [float(number) for number in range(5, 18)][: len(found)]
     arrivals = np.array([arrival for arrival, _ in found])
     third = next(number for number, (_, values) in enumerate(found) if values[1] == 12.0)
     assert third == 7
-    assert (arrivals[4:8] == arrivals[7]).all()
+    assert (arrivals[4:7] == arrivals[4]).all()  # before the state that follows is copied over the one they begin at
+    assert 0 <= arrivals[7] - arrivals[4] <= 60_000
 
 
 UNMARKED = DescribedSource(

@@ -160,9 +160,11 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
     for name, place in (("counter", memory.counter), ("end", memory.end), ("time", memory.time)):
         size = 8 if name == "time" else counter_size
         if place is not None and not any(
-            end - part.size <= place <= end - size for end, part in zip(ends, memory.gather, strict=True)
+            end - part.size <= place <= end - size and not part.sampled
+            for end, part in zip(ends, memory.gather, strict=True)
         ):
-            raise ConfigError(f"{key}.{name}: found {place}, allowed is a place in one part of gather for {size} bytes")
+            words = f"allowed is a place for {size} bytes in one part of gather that is not sampled"
+            raise ConfigError(f"{key}.{name}: found {place}, {words}")
     if table.cipher is not None or table.reply is not None or table.heartbeat is not None:
         raise ConfigError(f"{key}: found beside a cipher, a reply or a heartbeat, allowed is none of them")
     windows = tuple(

@@ -151,6 +151,21 @@ def test_at_a_constant_target_they_come_to_rest_there(probe, goals, speed, accel
     assert (beyond <= 0.03 * np.abs(goals) + 3.0 * (acceleration + jerk)).all()
 
 
+@pytest.mark.parametrize("ramp", [2, 10, 33, 100])
+@pytest.mark.parametrize("way", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("acceleration", [1e-4, 1e-3])
+def test_a_far_target_is_reached_nearly_as_soon_as_the_bounds_allow_and_not_passed(probe, ramp, way, acceleration):
+    """From rest to rest takes r + sqrt(r^2 + 4 d / A) ticks at least, if acceleration A, r ticks of jerk, is reached."""
+    jerk = acceleration / ramp
+    least = ramp + math.sqrt(ramp**2 + 4.0 * way / acceleration)
+    if way < 2.0 * acceleration * ramp**2:
+        least = 4.0 * (way / (2.0 * jerk)) ** (1 / 3)
+    bounds = np.array([[-10.0, 10.0, 1.0, acceleration, jerk]])
+    positions = kept(probe, bounds, np.zeros(1), np.full((round(3 * least) + 300, 1), way))[0][:, 0]
+    assert positions.max() <= way
+    assert np.argmax(positions > 0.99 * way) <= 1.27 * least + 20.0  # what stops with a reserve takes longer
+
+
 def test_targets_that_keep_the_bounds_pass_bit_for_bit(probe):
     bounds = np.array([[-1.0, 1.0, 0.01, 1e-3, 5e-5], [-0.5, 0.5, 0.02, 1e-3, 5e-5]])
     t = np.arange(5000)[:, None]

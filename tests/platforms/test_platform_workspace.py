@@ -1,6 +1,7 @@
 """`motioncue.platform`: kinematics by name or table, ranges together, workspace, speeds; the command that shows it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -138,7 +139,8 @@ def test_the_least_singular_value_is_what_numpy_finds_at_its_pose():
 
 def shown(*arguments):
     command = [sys.executable, "-m", "motioncue", "platforms", "show", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}  # Windows writes to a pipe in a code page
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, env=environment)
 
 
 @pytest.mark.search

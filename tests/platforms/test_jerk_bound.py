@@ -155,7 +155,7 @@ def test_at_a_constant_target_they_come_to_rest_there(probe, goals, speed, accel
 @pytest.mark.parametrize("way", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("acceleration", [1e-4, 1e-3])
 def test_a_far_target_is_reached_nearly_as_soon_as_the_bounds_allow_and_not_passed(probe, ramp, way, acceleration):
-    """From rest to rest takes r + sqrt(r^2 + 4 d / A) ticks at least, if acceleration A, r ticks of jerk, is reached."""
+    """From rest to rest takes r + sqrt(r^2 + 4 d / A) ticks at least, where A, r ticks of jerk, is reached."""
     jerk = acceleration / ramp
     least = ramp + math.sqrt(ramp**2 + 4.0 * way / acceleration)
     if way < 2.0 * acceleration * ramp**2:

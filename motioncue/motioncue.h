@@ -18,7 +18,7 @@ extern "C" {
 
 /* Version of the table and the structs below.  Functions are only ever added at the table's end; any other change
  * increases this number. */
-#define MOTIONCUE_ABI 2u
+#define MOTIONCUE_ABI 3u
 
 /* The layouts of motioncue.MOTION_DTYPE, CUE_DTYPE and ACTUATION_DTYPE.  All members have 8 bytes without gaps, so the
  * size determines every offset: made from core/channels.py by tests/support/declare.py */
@@ -62,30 +62,53 @@ typedef struct motioncue_cue { /* what the platform is asked to do */
 typedef char motioncue_cue_is_120_bytes[sizeof(motioncue_cue) == 120 ? 1 : -1];
 
 typedef struct motioncue_actuation { /* what one output is sent */
-    motioncue_cue cue;       /* within the output's own limits */
-    double up_east;          /* [1] the body's up axis leans east */
-    double up_north;         /* [1] the body's up axis leans north */
-    double up_up;            /* [1] the body stands on its wheels */
-    double actuators[12];    /* positions of the platform's actuators, in their units; unused ones 0 */
-    double car_surge;        /* [m/s^2] forward */
-    double car_sway;         /* [m/s^2] right */
-    double car_heave;        /* [m/s^2] up */
-    double car_roll;         /* [rad] right side down */
-    double car_pitch;        /* [rad] nose up */
-    double car_yaw;          /* [rad] nose right */
-    double car_roll_rate;    /* [rad/s] about the body's forward axis, right side going down */
-    double car_pitch_rate;   /* [rad/s] about the body's right axis, nose going up */
-    double car_yaw_rate;     /* [rad/s] about the body's down axis, nose going right */
-    double car_speed;        /* [m/s] magnitude of velocity */
-    double car_engine_speed; /* [rpm] engine turning */
-    double pose_forward;     /* [m] along the platform's own axis, ahead of the neutral pose */
-    double pose_right;       /* [m] along the platform's own axis, right of the neutral pose */
-    double pose_up;          /* [m] along the platform's own axis, above the neutral pose */
-    double pose_roll;        /* [rad] right side down */
-    double pose_pitch;       /* [rad] nose up */
-    double pose_yaw;         /* [rad] nose right */
+    motioncue_cue cue;                          /* within the output's own limits */
+    double up_east;                             /* [1] the body's up axis leans east */
+    double up_north;                            /* [1] the body's up axis leans north */
+    double up_up;                               /* [1] the body stands on its wheels */
+    double actuators[12];                       /* positions of the platform's actuators, in their units; unused ones 0 */
+    double car_surge;                           /* [m/s^2] forward */
+    double car_sway;                            /* [m/s^2] right */
+    double car_heave;                           /* [m/s^2] up */
+    double car_roll;                            /* [rad] right side down */
+    double car_pitch;                           /* [rad] nose up */
+    double car_yaw;                             /* [rad] nose right */
+    double car_roll_rate;                       /* [rad/s] about the body's forward axis, right side going down */
+    double car_pitch_rate;                      /* [rad/s] about the body's right axis, nose going up */
+    double car_yaw_rate;                        /* [rad/s] about the body's down axis, nose going right */
+    double car_speed;                           /* [m/s] magnitude of velocity */
+    double car_engine_speed;                    /* [rpm] engine turning */
+    double pose_forward;                        /* [m] along the platform's own axis, ahead of the neutral pose */
+    double pose_right;                          /* [m] along the platform's own axis, right of the neutral pose */
+    double pose_up;                             /* [m] along the platform's own axis, above the neutral pose */
+    double pose_roll;                           /* [rad] right side down */
+    double pose_pitch;                          /* [rad] nose up */
+    double pose_yaw;                            /* [rad] nose right */
+    double car_suspension_front_left;           /* [m] travel; the wheel comes nearer to the body */
+    double car_suspension_front_right;          /* [m] travel; the wheel comes nearer to the body */
+    double car_suspension_rear_left;            /* [m] travel; the wheel comes nearer to the body */
+    double car_suspension_rear_right;           /* [m] travel; the wheel comes nearer to the body */
+    double car_suspension_velocity_front_left;  /* [m/s] of the travel; the wheel comes nearer to the body */
+    double car_suspension_velocity_front_right; /* [m/s] of the travel; the wheel comes nearer to the body */
+    double car_suspension_velocity_rear_left;   /* [m/s] of the travel; the wheel comes nearer to the body */
+    double car_suspension_velocity_rear_right;  /* [m/s] of the travel; the wheel comes nearer to the body */
+    double car_slip_front_left;                 /* [1] as the simulator says; 0 rolls without slip */
+    double car_slip_front_right;                /* [1] as the simulator says; 0 rolls without slip */
+    double car_slip_rear_left;                  /* [1] as the simulator says; 0 rolls without slip */
+    double car_slip_rear_right;                 /* [1] as the simulator says; 0 rolls without slip */
+    double car_rumble_front_left;               /* [1] as the simulator says; 0 on a smooth road */
+    double car_rumble_front_right;              /* [1] as the simulator says; 0 on a smooth road */
+    double car_rumble_rear_left;                /* [1] as the simulator says; 0 on a smooth road */
+    double car_rumble_rear_right;               /* [1] as the simulator says; 0 on a smooth road */
+    double car_cabin_forward;                   /* [m] offset of a cab on springs, ahead */
+    double car_cabin_right;                     /* [m] offset of a cab on springs, to the right */
+    double car_cabin_up;                        /* [m] offset of a cab on springs, up */
+    double car_cabin_roll;                      /* [rad] of a cab on springs, right side down */
+    double car_cabin_pitch;                     /* [rad] of a cab on springs, nose up */
+    double car_cabin_yaw;                       /* [rad] of a cab on springs, nose right */
+    double tactile;                             /* [1] road and engine as one signal from -1 to 1; the wheels come nearer to the body */
 } motioncue_actuation;
-typedef char motioncue_actuation_is_376_bytes[sizeof(motioncue_actuation) == 376 ? 1 : -1];
+typedef char motioncue_actuation_is_560_bytes[sizeof(motioncue_actuation) == 560 ? 1 : -1];
 /* end of what is made */
 
 typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limits and output, with their state */

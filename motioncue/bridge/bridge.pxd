@@ -20,7 +20,7 @@ from libc.stdint cimport int64_t
 
 from motioncue.bridge.predictor cimport Predictor
 from motioncue.bridge.join cimport Join
-from motioncue.core.records cimport MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
+from motioncue.core.records cimport CHASSIS, MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
 from motioncue.core.rotation cimport to_angles, turn_about
 from motioncue.core.threads cimport mc_count
 
@@ -81,6 +81,17 @@ ctypedef struct BridgeState:
     Predictor predictors[LINES]
     int64_t age             # sum of the ages of what the ticks showed [ns]
     int64_t ticks           # number of ticks in that sum
+
+
+ctypedef struct ChassisLines:   # wheels, suspension and cab between frames: a straight line to each frame, one frame late
+    double begin[CHASSIS]   # values where the lines begin; NaN where the source says nothing
+    double end[CHASSIS]     # values of the newest frame, or of the last one that had a number
+    double now[CHASSIS]     # values at the last tick
+    int64_t elapsed_ns      # of the newest frame, by which it is told from its repeats
+    int64_t since           # when the lines began: the last tick [ns]
+    int64_t tick            # the last tick [ns]
+    double span             # until they end [s]
+    bint begun
 
 
 cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nogil
@@ -195,6 +206,36 @@ cdef inline void bridge_step(
         mc_count(&b.ticks, 1)
     b.tick = now
     b.moving = moving
+
+
+cdef inline void chassis_step(
+    ChassisLines* c, const Publication* newest, bint moving, bint restart, int64_t deadline
+) noexcept nogil:
+    """Do one tick of what a source says beside the motion; if not `moving`, everything keeps its value.
+
+    What is no number any more keeps its value too, since what stops abruptly is felt as a blow.
+    """
+    cdef double share
+    cdef int i
+    if not moving:
+        return
+    if restart or not c.begun:
+        for i in range(CHASSIS):
+            c.begin[i] = c.end[i] = newest.chassis[i]
+        c.elapsed_ns, c.since, c.span, c.begun = newest.place.elapsed_ns, deadline, 0.0, True
+    elif newest.place.elapsed_ns != c.elapsed_ns:
+        for i in range(CHASSIS):
+            c.begin[i] = c.now[i]
+            if isfinite(newest.chassis[i]):
+                c.end[i] = newest.chassis[i]
+                if not isfinite(c.begin[i]):
+                    c.begin[i] = 0.0        # what is sent where there is none
+        c.elapsed_ns, c.since, c.span = newest.place.elapsed_ns, c.tick, newest.place.interval
+    share = 1e-9 * (deadline - c.since)
+    share = share / c.span if share < c.span else 1.0
+    for i in range(CHASSIS):
+        c.now[i] = c.begin[i] + share * (c.end[i] - c.begin[i])
+    c.tick = deadline
 
 
 cdef class Bridge:

@@ -19,6 +19,8 @@ __all__ = [
     "AHEAD_MARK",
     "AHEAD_S",
     "CAR",
+    "CHASSIS",
+    "CHASSIS_DTYPE",
     "CUE",
     "CUE_DTYPE",
     "GRAVITY",
@@ -27,7 +29,9 @@ __all__ = [
     "MOVERS",
     "POSE",
     "TELEMETRY_DTYPE",
+    "TEXTURE",
     "TICK_DTYPE",
+    "WHEELS",
     "Channel",
 ]
 
@@ -110,6 +114,40 @@ CAR = tuple(each._replace(name=f"car_{each.name}", positive=each.positive.partit
 """The car's own motion as an output that asks for it gets it: faded and bounded as the cue is, but not washed out; 0
 where the source has none."""
 
+WHEELS = ("front_left", "front_right", "rear_left", "rear_right")
+"""The wheels in their order everywhere, as they end the names of channels."""
+
+
+def _each_wheel(name: str, unit: str, positive: str) -> tuple[Channel, ...]:
+    return tuple(Channel(f"{name}_{wheel}", unit, positive) for wheel in WHEELS)
+
+
+CHASSIS = (
+    *_each_wheel("suspension", "m", "travel; the wheel comes nearer to the body"),
+    *_each_wheel("suspension_velocity", "m/s", "of the travel; the wheel comes nearer to the body"),
+    *_each_wheel("slip", "1", "as the simulator says; 0 rolls without slip"),
+    *_each_wheel("rumble", "1", "as the simulator says; 0 on a smooth road"),
+    Channel("cabin_forward", "m", "offset of a cab on springs, ahead"),
+    Channel("cabin_right", "m", "offset of a cab on springs, to the right"),
+    Channel("cabin_up", "m", "offset of a cab on springs, up"),
+    Channel("cabin_roll", "rad", "of a cab on springs, right side down"),
+    Channel("cabin_pitch", "rad", "of a cab on springs, nose up"),
+    Channel("cabin_yaw", "rad", "of a cab on springs, nose right"),
+)
+"""What a source may say of wheels, suspension and cab, beside the motion; NaN where it says nothing.
+
+It is a record of its own, because most sources have none of it: a motion that carried it would cost everybody."""
+
+CHASSIS_DTYPE = _dtype((Channel("time", "ns", "when it was received, monotonic clock", "i8"), *CHASSIS))
+"""The chassis of one frame, as recordings have it."""
+
+TEXTURE = (
+    *(each._replace(name=f"car_{each.name}") for each in CHASSIS),
+    Channel("tactile", "1", "road and engine as one signal from -1 to 1; the wheels come nearer to the body"),
+)
+"""The same as an output that asks for it gets it, faded and bounded as the cue is, 0 where the source has none; and the
+signal for shakers that is made of it."""
+
 POSE = (
     Channel("pose_forward", "m", "along the platform's own axis, ahead of the neutral pose"),
     Channel("pose_right", "m", "along the platform's own axis, right of the neutral pose"),
@@ -132,10 +170,11 @@ ACTUATION = (
     *(Channel(f"actuator_{number}", "m or rad", "as the platform says") for number in range(1, ACTUATORS + 1)),
     *CAR,
     *POSE,
+    *TEXTURE,
 )
 """Channels from which a packet can be encoded: the cue's, then those that an output's stages add."""
 
-ACTUATION_DTYPE = _dtype((*CUE, *_UP, Channel("actuators", "", "", "f8", ACTUATORS), *CAR, *POSE))
+ACTUATION_DTYPE = _dtype((*CUE, *_UP, Channel("actuators", "", "", "f8", ACTUATORS), *CAR, *POSE, *TEXTURE))
 """What one output is sent; ``actuators[0]`` is the channel ``actuator_1``."""
 
 OUTPUT = (
@@ -144,6 +183,7 @@ OUTPUT = (
     Channel("actuators", "", "positions of the platform's actuators, in their units; unused ones 0", "f8", ACTUATORS),
     *CAR,
     *POSE,
+    *TEXTURE,
 )
 """The same with the cue as a record of its own, as C has it."""
 

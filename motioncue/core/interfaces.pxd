@@ -145,3 +145,4 @@ cdef class Stage:
     cdef StageCalls calls
     cdef Beside beside(self)
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1
+    cdef bint read_chassis(self, const double* chassis) except -1

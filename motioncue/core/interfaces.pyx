@@ -177,6 +177,10 @@ cdef class Stage:
         """
         return 0
 
+    cdef bint read_chassis(self, const double* chassis) except -1:
+        """From now on read there what wheels, suspension and cab do (NaN: unknown); return whether the stage does."""
+        return False
+
 
 cdef extern from "motioncue/core/lanes.h" nogil:
     ctypedef struct mc_Machine:

@@ -5,6 +5,7 @@
 #define MOTIONCUE_RECORDS_H
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "motioncue/core/threads.h"
 #include "motioncue/motioncue.h"
@@ -39,7 +40,8 @@ enum {
     MC_LIMITED = 12, /* number of a cue's channels that move the platform */
     MC_ACTUATORS = 18, /* place of the first actuator's position in an actuation */
     MC_CAR = 11, /* number of an actuation's channels of the car's own motion */
-    MC_ACTUATION_SIZE = 47,
+    MC_CHASSIS = 22, /* number of channels of wheels, suspension and cab */
+    MC_ACTUATION_SIZE = 70,
 };
 
 typedef struct Tick { /* one tick of the emitter */
@@ -98,8 +100,14 @@ typedef struct { /* passed from the receiver to the emitter */
     double value, limit; /* the measured value, and the largest one allowed */
     int64_t frozen;      /* the simulator repeats itself or its motion is impossible; `motion` is the last good one */
     int64_t count;       /* number of publications, this one included */
+    int64_t with_chassis;       /* the source says something of wheels, suspension or cab; else `chassis` is not copied */
+    double chassis[MC_CHASSIS]; /* of the frame of `motion`; NaN where it says nothing */
 } Publication;
 
-MC_SLOT(Publication, publication)
+static inline void mc_publication_copy(Publication *to, const Publication *from) {
+    memcpy(to, from, from->with_chassis ? sizeof(Publication) : offsetof(Publication, chassis));
+}
+
+MC_SLOT_BY(Publication, publication, mc_publication_copy)
 MC_SLOT(Tick, tick)
 #endif

@@ -15,6 +15,7 @@ cdef extern from "motioncue/core/records.h" nogil:
         CHANNELS "MC_CHANNELS"  # number of doubles a cue begins with: all but its time
         LIMITED "MC_LIMITED"  # number of a cue's channels that move the platform
         CAR "MC_CAR"  # number of an actuation's channels of the car's own motion
+        CHASSIS "MC_CHASSIS"  # number of channels of wheels, suspension and cab
 
     ctypedef struct Motion:  # what the vehicle does
         double surge  # [m/s^2] forward; acceleration without gravity
@@ -71,6 +72,29 @@ cdef extern from "motioncue/core/records.h" nogil:
         double pose_roll  # [rad] right side down
         double pose_pitch  # [rad] nose up
         double pose_yaw  # [rad] nose right
+        double car_suspension_front_left  # [m] travel; the wheel comes nearer to the body
+        double car_suspension_front_right  # [m] travel; the wheel comes nearer to the body
+        double car_suspension_rear_left  # [m] travel; the wheel comes nearer to the body
+        double car_suspension_rear_right  # [m] travel; the wheel comes nearer to the body
+        double car_suspension_velocity_front_left  # [m/s] of the travel; the wheel comes nearer to the body
+        double car_suspension_velocity_front_right  # [m/s] of the travel; the wheel comes nearer to the body
+        double car_suspension_velocity_rear_left  # [m/s] of the travel; the wheel comes nearer to the body
+        double car_suspension_velocity_rear_right  # [m/s] of the travel; the wheel comes nearer to the body
+        double car_slip_front_left  # [1] as the simulator says; 0 rolls without slip
+        double car_slip_front_right  # [1] as the simulator says; 0 rolls without slip
+        double car_slip_rear_left  # [1] as the simulator says; 0 rolls without slip
+        double car_slip_rear_right  # [1] as the simulator says; 0 rolls without slip
+        double car_rumble_front_left  # [1] as the simulator says; 0 on a smooth road
+        double car_rumble_front_right  # [1] as the simulator says; 0 on a smooth road
+        double car_rumble_rear_left  # [1] as the simulator says; 0 on a smooth road
+        double car_rumble_rear_right  # [1] as the simulator says; 0 on a smooth road
+        double car_cabin_forward  # [m] offset of a cab on springs, ahead
+        double car_cabin_right  # [m] offset of a cab on springs, to the right
+        double car_cabin_up  # [m] offset of a cab on springs, up
+        double car_cabin_roll  # [rad] of a cab on springs, right side down
+        double car_cabin_pitch  # [rad] of a cab on springs, nose up
+        double car_cabin_yaw  # [rad] of a cab on springs, nose right
+        double tactile  # [1] road and engine as one signal from -1 to 1; the wheels come nearer to the body
 
     ctypedef struct Tick:  # one tick of the emitter
         int64_t index  # index on the time grid; a gap is a skipped tick
@@ -123,6 +147,8 @@ cdef extern from "motioncue/core/records.h" nogil:
         double limit
         int64_t frozen
         int64_t count
+        int64_t with_chassis
+        double chassis[CHASSIS]
 
     ctypedef struct PublicationSlot:
         pass

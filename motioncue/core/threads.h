@@ -19,7 +19,10 @@ enum {
  * argument `record` begins their names.  A read copies the newest record if there is one since the last read, and says
  * whether there was.  In the struct, `waiting` is the index of the waiting copy plus SLOT_FRESH, `back` is the writer's
  * and `front` the reader's. */
-#define MC_SLOT(Record, record)                                                      \
+#define MC_ASSIGN(to, from) (*(to) = *(from))
+#define MC_SLOT(Record, record) MC_SLOT_BY(Record, record, MC_ASSIGN)
+/* The same with a copy of one's own, for a record of which not all is always used. */
+#define MC_SLOT_BY(Record, record, copy)                                             \
     typedef struct {                                                                 \
         Record copies[3];                                                            \
         int64_t waiting, back, front;                                                \
@@ -28,13 +31,13 @@ enum {
         slot->back = 0, slot->waiting = 1, slot->front = 2;                          \
     }                                                                                \
     static inline void record##_write(Record##Slot *slot, const Record *newest) {    \
-        slot->copies[slot->back] = *newest;                                          \
+        copy(&slot->copies[slot->back], newest);                                     \
         slot->back = mc_exchange(&slot->waiting, slot->back | SLOT_FRESH) & 3;       \
     }                                                                                \
     static inline int record##_read(Record##Slot *slot, Record *out) {               \
         if (!(mc_load(&slot->waiting) & SLOT_FRESH)) return 0;                       \
         slot->front = mc_exchange(&slot->waiting, slot->front) & 3;                  \
-        *out = slot->copies[slot->front];                                            \
+        copy(out, &slot->copies[slot->front]);                                       \
         return 1;                                                                    \
     }
 typedef struct {
@@ -82,6 +85,7 @@ enum { /* type of a payload, in the lowest byte of its kind */
     RECORD_CONNECTED = 6,    /* no payload: from here on the source is another one, or the same one anew */
     RECORD_DISCONNECTED = 7, /* no payload */
     RECORD_RETUNED = 9,      /* int64_t: number of the settings that the source's side uses from here on */
+    RECORD_CHASSIS = 10,     /* int64_t: time [ns], then the chassis of the frame that has just been written */
     RECORD_ENDPOINT = 8      /* shift of the endpoint's number in the kind [bits] */
 };
 typedef struct {

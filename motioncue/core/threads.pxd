@@ -97,6 +97,7 @@ cdef extern from "motioncue/core/threads.h" nogil:
         RECORD_CONNECTED
         RECORD_DISCONNECTED
         RECORD_RETUNED
+        RECORD_CHASSIS
         RECORD_ENDPOINT
     ctypedef struct RingHead:
         int32_t kind        # type of the payload: a RECORD_

@@ -17,7 +17,7 @@ NAMES = tuple(
 KINDS = {
     "tick": RECORD_TICK, "transition": RECORD_TRANSITION, "package": RECORD_PACKAGE, "frame": RECORD_FRAME,
     "happening": RECORD_HAPPENING, "connected": RECORD_CONNECTED, "disconnected": RECORD_DISCONNECTED,
-    "retuned": RECORD_RETUNED,
+    "retuned": RECORD_RETUNED, "chassis": RECORD_CHASSIS,
 }
 """Types of records, in the lowest byte of a kind; the other bytes of a package's kind hold its endpoint's number."""
 

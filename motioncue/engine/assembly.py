@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from motioncue.engine.tick import Settings
 from motioncue.errors import ConfigError, not_among
 from motioncue.frames.intake import Intake
 from motioncue.output import packet as custom
-from motioncue.output.actuation import CarMotion, OutputChain, UpVector
+from motioncue.output.actuation import CarMotion, ChassisMotion, OutputChain, UpVector
 from motioncue.output.check_in import check_exchanges
 from motioncue.platforms import build as platforms
 from motioncue.platforms.servo import PlatformPose, Servos
@@ -402,6 +402,8 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     if reads & set(CarMotion.fills):
         pace = min(1.0, period_ns_of(profile) * 1e-9 / profile.supervisor.fade_s)
         stages.append(CarMotion(limits_of_car(profile, output), pace))
+    if reads & set(ChassisMotion.fills):
+        stages.append(chassis_of(profile, output, reads))
     poses = bool(reads & set(PlatformPose.fills))
     if profile.platform is not None and (poses or any(name.startswith("actuator_") for name in reads)):
         planned = profile.cueing.eases and profile.cueing.for_platform
@@ -414,6 +416,20 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
         if channel not in filled:
             raise ConfigError(f"output.packet: channel {not_among(channel, filled)}")
     return chain
+
+
+def chassis_of(profile: Profile, output: Output, reads: Collection[str]) -> ChassisMotion:
+    """Return the stage for what one output sends of wheels, suspension and cab, and its tactile signal."""
+    dt, tactile = period_ns_of(profile) * 1e-9, output.tactile
+    return ChassisMotion(
+        reads,
+        output.limits.chassis_bounds(),
+        dt=dt,
+        pace=min(1.0, dt / profile.supervisor.fade_s),
+        road=tactile.suspension,
+        engine=tactile.engine,
+        order=tactile.order,
+    )
 
 
 def pose_of(profile: Profile, output: Output) -> PlatformPose:

@@ -344,6 +344,7 @@ cdef class Relay(Cued):
         self.source = source
         self._intake = source.intake
         self._cueing.read_motion(&self._intake.publication.motion, NULL, NULL)
+        self._cueing.read_chassis(&self._intake.publication.chassis[0])
         self._intake.alone = True
         intake_begin(self._intake, self._time.now(self._time.memory))
 

@@ -9,7 +9,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from motioncue.bridge.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
+from motioncue.bridge.bridge cimport (
+    BridgeState, ChassisLines, bridge_change, bridge_design, bridge_step, chassis_step, latency_s,
+)
 from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
@@ -114,6 +116,8 @@ cdef class Emitter:
     cdef int64_t _index         # index of the next tick
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # interpolates between frames
+    cdef ChassisLines _chassis  # the same of what a source says of wheels, suspension and cab
+    cdef bint _textured         # an output sends some of it
     cdef EnvelopeState _envelope
     cdef Along _along           # what was felt along the way so far
     cdef Tick _tick
@@ -156,6 +160,7 @@ cdef class Emitter:
         self._cueing, self._along = Cueing(settings), Along()
         self._cued = &self._cueing.state
         self._cueing.read_motion(&self._bridge.motion, &self._tick.weight, &self._tick.feedback[0])
+        self._textured = self._cueing.read_chassis(&self._chassis.now[0])
         self._input = &intake.intake.slot
         self._time = clock.calls
         self._period, self._outputs = settings.period_ns, settings.design.outputs
@@ -235,6 +240,8 @@ cdef class Emitter:
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
+        if self._textured and s.input.with_chassis:
+            chassis_step(&self._chassis, &s.input, self._bridge.moving, step.begin, self._deadline)
         self.foresee(self._deadline - (self._bridge.age - age))
         self.cue(&step)
         t.weight = step.weight

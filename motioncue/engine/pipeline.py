@@ -61,6 +61,7 @@ REASONS = {
     **dict.fromkeys(("output.rate_hz", "output.spin_us", "output.keep_awake"), "how the sending thread runs"),
     **dict.fromkeys(("output.core", "output.lock_memory"), "how the sending thread runs"),
     "output.pose": "how the platform's pose is known",
+    "output.tactile": "what the tactile signal is made of",
     **dict.fromkeys(("source.acceleration", "source.derivative_delay_s"), "how packets become motion"),
     **dict.fromkeys(("source.options", "source.packet", "source.car"), "how packets become motion"),
 }

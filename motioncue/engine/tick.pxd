@@ -259,6 +259,7 @@ cdef class Settings:
     cdef readonly object profile
     cdef readonly int64_t period_ns
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1
+    cdef bint read_chassis(self, const double* chassis) except -1
 
 
 cdef class Cueing:
@@ -268,5 +269,7 @@ cdef class Cueing:
     cdef const double* _feedback    # where the actuators are as the platform replies; NULL or all 0: it does not
     cdef list _kept         # settings that the ticks may still use, oldest first
     cdef int64_t _posted
+    cdef const double* _chassis     # what wheels, suspension and cab do; NULL if nobody says
     cdef int post(self, Settings settings) except -1
+    cdef bint read_chassis(self, const double* chassis) except -1
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1

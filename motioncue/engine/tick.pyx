@@ -195,6 +195,14 @@ cdef class Settings:
             chain.read_motion(motion, weight, feedback)
         return 0
 
+    cdef bint read_chassis(self, const double* chassis) except -1:
+        """Let the outputs that send wheels, suspension and cab read them there; return whether one does."""
+        cdef OutputChain chain
+        cdef bint reads = False
+        for chain in self.chains:
+            reads |= chain.read_chassis(chassis)
+        return reads
+
     @property
     def number(self):
         """Number of settings posted before these; known once they have been posted."""
@@ -228,6 +236,7 @@ cdef class Cueing:
         if stages_of(settings) != stages_of(self._kept[0]):
             raise ValueError("chains: found other stages, allowed are those of the ticks with other coefficients")
         settings.read_motion(self._motion, self._weight, self._feedback)
+        settings.read_chassis(self._chassis)
         self._kept.append(settings)
         self._posted += 1       # from here to the exchange, nothing releases the GIL
         settings.design.number = settings.design.tuned.number = self._posted
@@ -246,6 +255,15 @@ cdef class Cueing:
         for kept in self._kept:
             kept.read_motion(motion, weight, feedback)
         return 0
+
+    cdef bint read_chassis(self, const double* chassis) except -1:
+        """Let outputs that send wheels, suspension and cab read them there, as above; return whether one does."""
+        cdef Settings kept
+        cdef bint reads = False
+        self._chassis = chassis
+        for kept in self._kept:
+            reads |= kept.read_chassis(chassis)
+        return reads
 
     def retune(self, Settings settings not None):
         """Use other settings from the next tick on."""

@@ -3,12 +3,13 @@
 There is no transport here: the caller passes whole packages in and sends the reply that comes back.
 """
 
+from libc.math cimport NAN
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.core.threads cimport (
     RECORD_HAPPENING, SESSION_BEGAN, Event, Events, Ring, event_write, mc_count, mc_load, ring_write,
 )
-from motioncue.core.records cimport Motion, Publication, PublicationSlot, Telemetry
+from motioncue.core.records cimport CHASSIS, Motion, Publication, PublicationSlot, Telemetry
 from motioncue.frames.convert cimport BodyFrame, Stages
 from motioncue.frames.arrival_clock cimport Stamps, Timeline, timeline_restart
 from motioncue.frames.plausibility cimport Observation, Watch, watch_restart
@@ -100,6 +101,7 @@ ctypedef struct IntakeState:
     bint held               # a claim of the newest frame was not followed
     int64_t followed        # the time spent until the last frame whose claims were [ns]
     Publication publication
+    double chassis[CHASSIS] # what the newest packages say of wheels, suspension and cab; NaN where none does
     bint alone              # the feeding thread reads `publication` itself, and nobody reads the slot
     PublicationSlot slot    # from receiver to emitter
     Counters counters
@@ -142,6 +144,7 @@ cdef inline void refuse(IntakeState* s, int reason, int64_t now, int64_t detail)
 
 cdef inline void forget(IntakeState* s) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
+    cdef int i
     s.initialized = False
     s.frame = s.fallback
     s.frame_time = 0.0
@@ -151,6 +154,8 @@ cdef inline void forget(IntakeState* s) noexcept nogil:
     s.stages.running = False
     s.fallen = 0
     watch_restart(&s.watch)
+    for i in range(CHASSIS if s.publication.with_chassis else 0):
+        s.chassis[i] = NAN
 
 
 cdef inline void begin(IntakeState* s, int64_t now) noexcept nogil:

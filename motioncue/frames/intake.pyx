@@ -16,11 +16,11 @@ from motioncue.core.blend cimport smooth
 from motioncue.core.threads cimport (
     ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, BIG_ENDIAN, FRAMING, INCOMPLETE, LATE, NOT_FINITE,
     RATE_CONTRADICTED, REASONS, RECONNECT, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME,
-    RECORD_PACKAGE, RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read,
+    RECORD_PACKAGE, RECORD_RETUNED, RECORD_CHASSIS, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read,
     mc_count, mc_load, mc_store, ring_write,
 )
 from motioncue.core.records cimport (
-    MOVING, Motion, Placement, Publication, Telemetry, publication_clear, publication_read, publication_write,
+    CHASSIS, MOVING, Motion, Placement, Publication, Telemetry, publication_clear, publication_read, publication_write,
 )
 from motioncue.frames.convert cimport (
     SETTLED, BodyFrame, BodyStage, TelemetryStages, attitude_to_body, car_to_body, claims_to_body, claims_to_world,
@@ -245,6 +245,8 @@ cdef inline void publish_motion(IntakeState* s) noexcept nogil:
         place.interval_known = False
         place.source_elapsed_ns += <int64_t>(1e9 * SETTLED * s.stages.delay)
     out[0] = s.motion
+    if s.publication.with_chassis:
+        memcpy(s.publication.chassis, s.chassis, sizeof(s.chassis))
     s.publication.place = place[0]
     s.publication.place_north = along_world(s, 0)
     s.publication.place_east = along_world(s, 1)
@@ -276,6 +278,14 @@ cdef inline void publish_verdict(IntakeState* s, int reason) noexcept nogil:
         mc_count(&s.counters.events[reason], 1)
 
 
+cdef void record_chassis(IntakeState* s) noexcept nogil:
+    """Record what the newest frame says of wheels, suspension and cab, whether or not it is followed."""
+    cdef double row[CHASSIS + 1]
+    memcpy(&row[0], &s.motion.time, sizeof(int64_t))
+    memcpy(&row[1], s.chassis, sizeof(s.chassis))
+    ring_write(s.ring, RECORD_CHASSIS, s.motion.time, row, sizeof(row))
+
+
 cdef inline void publish_frame(IntakeState* s, bint repeats) noexcept nogil:
     """Publish the frame to the emitter, with whether it continues what came before."""
     cdef Publication* p = &s.publication
@@ -292,6 +302,8 @@ cdef inline void publish_frame(IntakeState* s, bint repeats) noexcept nogil:
     p.count += 1
     if s.ring != NULL:
         ring_write(s.ring, RECORD_FRAME, s.motion.time, &s.motion, sizeof(Motion))
+        if p.with_chassis:
+            record_chassis(s)
     if p.epoch > 0 and not s.alone:
         publication_write(&s.slot, p)
 
@@ -352,6 +364,8 @@ cdef int decode_telemetry(IntakeState* s, const Message* m, const uint8_t* packa
     reason = decode(m.rows, m.row_count, package, <double*>&s.newest)
     if reason != ACCEPTED:
         s.newest = s.backup
+    elif m.chassis_count:
+        decode(m.chassis, m.chassis_count, package, s.chassis)      # all are optional: nothing is refused
     return reason
 
 
@@ -510,12 +524,13 @@ cdef class Intake:
         self.gather = gather
         if cipher is not None:
             s.cipher = cipher.cipher
-        self._tables = [message.table for message in messages]
+        self._tables = [(message.table, message.chassis) for message in messages]
         for message in messages:
             add_message(&s.messages, message)
         for i in range(s.messages.count):
             s.needs_axes = s.needs_axes or s.messages.rows[i].role == ROLE_AXES
             s.needs_part = s.needs_part or s.messages.rows[i].role == ROLE_NEEDED
+            s.publication.with_chassis |= s.messages.rows[i].chassis_count > 0
             if s.messages.rows[i].role == ROLE_MOTION:
                 set_stamp_resolution(&s.stamps, &s.messages.rows[i])
         set_absent(&s.messages)
@@ -530,6 +545,8 @@ cdef class Intake:
         for i in range(3):
             s.newest.velocity[i] = s.newest.acceleration[i] = s.newest.angular_velocity[i] = NAN
         s.empty = s.newest
+        for i in range(CHASSIS):
+            s.chassis[i] = s.publication.chassis[i] = NAN
         publication_clear(&s.slot)
         tuned_clear(&s.tuning)
         self.watch(Thresholds())

@@ -5,15 +5,15 @@ of the actuation or fill its actuator channels, and the output's packets are enc
 """
 
 from motioncue.core.blend cimport Fade
-from motioncue.core.records cimport Actuation, Cue, Motion
+from motioncue.core.records cimport CHASSIS, Actuation, Cue, Motion
 from motioncue.core.rotation cimport Turn
 from motioncue.core.interfaces cimport Stage, StageCalls
-from motioncue.safety.limiter cimport CueLimits, LimitSet
+from motioncue.safety.limiter cimport CueLimits, Limit, LimitSet
 from motioncue.safety.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, STATES
 
 
 cdef enum:
-    STAGES = 5
+    STAGES = 6
     RISING = STATES     # what packets call the state while actuators rise, beside the supervisor's states
 
 
@@ -106,7 +106,50 @@ cdef class CarMotion(Stage):
     cdef CarState _state
 
 
+cdef enum:
+    SECTIONS = 4            # second-order sections of the tactile signal's low-pass
+
+
+ctypedef struct Section:
+    double b[3]             # numerator
+    double a[2]             # denominator, its first coefficient 1 left out
+    double z[2]             # state, transposed direct form 2
+
+
+ctypedef struct Tactile:        # see ChassisMotion
+    double dt               # of a tick [s]
+    double road             # of the mean suspension velocity [s/m]
+    double engine           # share of the engine
+    double order            # firings per turn of the engine
+    double pass_up          # of the high-pass [1/tick]
+    double slow             # its state: what is slower than it
+    double phase            # of the firing, 0 to 1 of a period
+    double travel[4]        # suspension travel at the tick before [m]
+    Section sections[SECTIONS]
+
+
+ctypedef struct ChassisState:
+    const double* chassis   # what wheels, suspension and cab do, NaN where unknown; NULL: nobody says
+    const Motion* motion    # NULL: there is none
+    const double* weight    # share that is sent, 0 to 1; NULL: by `fade`
+    Fade fade               # goes to neutral while the platform is parked
+    bint begun
+    int count               # number of channels that are sent
+    int places[CHASSIS]     # which
+    double newest[CHASSIS]  # the newest values that are numbers, before the fade
+    Limit limits[CHASSIS]
+    Limit wanted[CHASSIS]   # newer bounds, which wait until what is sent can keep them
+    bint waits[CHASSIS]
+    bint shakes             # the tactile signal is sent
+    Tactile tactile
+
+
+cdef class ChassisMotion(Stage):
+    cdef ChassisState _state
+
+
 cdef class OutputChain:
     cdef Chain chain
     cdef readonly tuple stages
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1
+    cdef bint read_chassis(self, const double* chassis) except -1

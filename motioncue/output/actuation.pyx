@@ -1,23 +1,35 @@
 """The stages that every output can have, and the chain that holds an output's stages."""
 
-from libc.math cimport fabs
+from libc.math cimport M_PI, NAN, exp, fabs, floor, sin
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
-from motioncue.core.blend cimport fade_step
+from motioncue.core.blend cimport fade_step, smooth
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.core.records cimport CAR, MOVING, Cue, Motion
+from motioncue.core.records cimport CAR, CHASSIS, MOVING, Cue, Motion
 from motioncue.core.rotation cimport Turn, up_vector
-from motioncue.safety.limiter cimport at_neutral, keep_turning, lean_cue, limit_cue, limits_continue, limits_rest
+from motioncue.safety.limiter cimport (
+    LimiterState, at_neutral, keep_turning, lean_cue, limit_cue, limit_of, limiter_step, limits_continue, limits_rest,
+    viable_above,
+)
 
 import numpy as np
 
 from motioncue.core.channels import ACTUATION_DTYPE
 from motioncue.core.channels import CAR as CAR_CHANNELS
+from motioncue.core.channels import TEXTURE
 
-__all__ = ["CarMotion", "OutputChain", "UpVector"]
+__all__ = ["CarMotion", "ChassisMotion", "OutputChain", "UpVector", "tactile_sections"]
+
+cdef enum:
+    WHEELS = 4
 
 cdef double LARGEST = 1e6       # in the channel's unit: what is beyond is no motion of a car
+cdef double LOWEST_HZ = 1.0     # of the tactile signal: a suspension that is held moves no shaker
+
+
+cdef inline double within(double x, double bound) noexcept nogil:
+    return bound if x > bound else (-bound if x < -bound else x)
 
 
 cdef void up_step(
@@ -130,6 +142,209 @@ cdef class CarMotion(Stage):
         return {f"car_{name}": share for name, share in self.limits.shares().items()}
 
 
+cdef double section_step(Section* s, double u) noexcept nogil:
+    cdef double y = s.b[0] * u + s.z[0]
+    s.z[0] = s.b[1] * u - s.a[0] * y + s.z[1]
+    s.z[1] = s.b[2] * u - s.a[1] * y
+    return y
+
+
+cdef double firing_share(double frequency) noexcept nogil:
+    """Return how much of the engine is felt: nothing below 5 Hz and from 100 Hz on, all from 15 to 80 Hz."""
+    if not 5.0 < frequency < 100.0:
+        return 0.0
+    return smooth(0.1 * (frequency - 5.0)) if frequency < 15.0 else 1.0 - smooth(0.05 * (frequency - 80.0)) if frequency > 80.0 else 1.0
+
+
+cdef double tactile_step(Tactile* t, const double* chassis, const Motion* motion) noexcept nogil:
+    """Do a tick of the tactile signal, before the fade; see `ChassisMotion`."""
+    cdef double road = 0.0
+    cdef double frequency, velocity
+    cdef int i
+    for i in range(WHEELS if chassis != NULL else 0):
+        velocity = chassis[WHEELS + i]
+        if not fabs(velocity) <= LARGEST:       # false for NaN
+            velocity = (chassis[i] - t.travel[i]) / t.dt
+        if fabs(velocity) <= LARGEST:
+            road += velocity / WHEELS
+        t.travel[i] = chassis[i]
+    road = within(t.road * road, 1.0)
+    frequency = t.order * motion.engine_speed / 60.0 if motion != NULL else 0.0
+    if firing_share(frequency) > 0.0:
+        t.phase += frequency * t.dt
+        t.phase -= floor(t.phase)
+        road = within(road + t.engine * firing_share(frequency) * sin(2.0 * M_PI * t.phase), 1.0)
+    t.slow += t.pass_up * (road - t.slow)
+    road -= t.slow
+    for i in range(SECTIONS):
+        road = section_step(&t.sections[i], road)
+    return within(road, 1.0)
+
+
+cdef void take_wanted(Limit* now, Limit* wanted, bint* waits, double* value) noexcept nogil:
+    """Steer towards newer bounds within those so far, and use them as soon as what is sent can keep them."""
+    cdef const LimiterState* s = &now.state
+    value[0] = within(value[0], wanted.plan.value)
+    if viable_above(&wanted.plan, s.x, s.v, s.a) and viable_above(&wanted.plan, -s.x, -s.v, -s.a):
+        wanted.state = s[0]
+        now[0] = wanted[0]
+        waits[0] = False
+
+
+cdef void chassis_tick(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    cdef ChassisState* s = <ChassisState*>state
+    cdef double* out = &actuation.car_suspension_front_left
+    cdef double weight
+    cdef int i, k
+    if not s.begun:
+        s.begun = True
+        s.fade.position = 0.0 if parked else 1.0
+    weight = fade_step(&s.fade, not parked) if s.weight == NULL else s.weight[0]
+    for k in range(s.count):
+        i = s.places[k]
+        if s.chassis != NULL and fabs(s.chassis[i]) <= LARGEST:     # false for NaN
+            s.newest[i] = s.chassis[i]
+        out[i] = s.newest[i] * weight
+        if s.waits[i]:
+            take_wanted(&s.limits[i], &s.wanted[i], &s.waits[i], &out[i])
+        limiter_step(&s.limits[i], &out[i])
+    if s.shakes:
+        actuation.tactile = weight * tactile_step(&s.tactile, s.chassis, s.motion)
+
+
+cdef void chassis_reset(void* state) noexcept nogil:
+    cdef ChassisState* s = <ChassisState*>state
+    cdef int i
+    s.begun = False
+    memset(s.newest, 0, sizeof(s.newest))
+    for i in range(CHASSIS):
+        s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
+    s.tactile.phase = s.tactile.slow = 0.0
+    for i in range(WHEELS):
+        s.tactile.travel[i] = NAN       # no velocity follows from one value
+    for i in range(SECTIONS):
+        s.tactile.sections[i].z[0] = s.tactile.sections[i].z[1] = 0.0
+
+
+cdef bint chassis_at_rest(const void* state) noexcept nogil:
+    cdef const ChassisState* s = <const ChassisState*>state
+    cdef int i
+    for i in range(CHASSIS):
+        if s.limits[i].state.x != 0.0 or s.limits[i].state.v != 0.0:
+            return False
+    return True
+
+
+cdef void chassis_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    cdef ChassisState* s = <ChassisState*>state
+    cdef const ChassisState* before = <const ChassisState*>before_state
+    cdef int i
+    s.fade, s.begun = before.fade, before.begun
+    s.fade.pace = pace
+    memcpy(s.newest, before.newest, sizeof(s.newest))
+    for i in range(CHASSIS):
+        s.wanted[i] = s.limits[i]
+        s.limits[i] = before.limits[i]
+        s.waits[i] = True
+    s.tactile.phase, s.tactile.slow = before.tactile.phase, before.tactile.slow
+    memcpy(s.tactile.travel, before.tactile.travel, sizeof(s.tactile.travel))
+    for i in range(SECTIONS):
+        memcpy(s.tactile.sections[i].z, before.tactile.sections[i].z, sizeof(s.tactile.sections[i].z))
+
+
+cdef class ChassisMotion(Stage):
+    """Wheels, suspension and cab for one output, and the tactile signal: faded as the cue is, each within bounds.
+
+    Parameters
+    ----------
+    reads : sequence of str
+        The channels that the output sends.
+    bounds : sequence of (float, float, float, float)
+        Bounds on value, rate, acceleration and jerk of each channel, in the order of ``CHASSIS``; None is not bounded.
+    road : float
+        Factor of the mean suspension velocity in the tactile signal [s/m].
+    engine : float
+        Share of the engine in it, 0 to 1.
+    order : float
+        Firings per turn of the engine: half its cylinders if it has four strokes.
+    pace : float
+        That of the fade while the platform is parked, if nobody says how much of the motion is sent [1/tick].
+
+    Notes
+    -----
+    A channel that is no number keeps its value; one that never was is 0.  With the suspension velocities v (the slope of
+    the travel where a source has no velocity), the engine's speed n [rpm], and c(x) for x kept within -1 and 1, the
+    tactile signal is the weight of the fade times::
+
+        c(LP(HP(c(c(road * (v1 + v2 + v3 + v4) / 4) + engine * a(f) * sin(phase)))))
+        f = order * n / 60,  phase' = 2 pi f
+
+    where a is 1 from 15 to 80 Hz and 0 below 5 and from 100 Hz on, HP a first-order high-pass at 1 Hz, and LP a Chebyshev
+    low-pass of the second kind, order 8, at least 60 dB down from 100 Hz on, or from 0.45 of the output's rate on if that
+    is less (M. Abramowitz's polynomials by trigonometry; own derivation).  The mean rises where wheels come nearer to the
+    body.  It is delayed by some 10 ms by the low-pass, and by a frame of the source.
+
+    Real time: a step does not allocate, needs no GIL and cannot fail.
+    """
+
+    fills = tuple([channel.name for channel in TEXTURE])
+
+    def __cinit__(self, reads, bounds, *, double dt, double pace, double road=1.0, double engine=0.2, double order=2.0):
+        cdef ChassisState* s = &self._state
+        memset(s, 0, sizeof(ChassisState))
+        for place, (channel, (value, rate, acceleration, jerk)) in enumerate(zip(TEXTURE, bounds, strict=False)):
+            s.limits[place] = limit_of(value, rate or 0.0, acceleration or 0.0, jerk or 0.0, dt)
+            if channel.name in reads:
+                s.places[s.count] = place
+                s.count += 1
+        s.shakes = "tactile" in reads
+        s.fade.pace = pace
+        s.tactile.dt, s.tactile.road, s.tactile.engine, s.tactile.order = dt, road, engine, order
+        s.tactile.pass_up = 1.0 - exp(-2.0 * M_PI * LOWEST_HZ * dt)
+        for place, (b, a) in enumerate(tactile_sections(1.0 / dt)):
+            s.tactile.sections[place].b, s.tactile.sections[place].a = b, a
+        chassis_reset(s)
+        self.calls = StageCalls(
+            chassis_tick, chassis_reset, chassis_at_rest, NULL, s, chassis_continue, NULL, NULL, NULL
+        )
+
+    cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
+        """From now on read there the engine's speed, and the weight of the fade."""
+        self._state.motion, self._state.weight = motion, weight
+        return 0
+
+    cdef bint read_chassis(self, const double* chassis) except -1:
+        """From now on read there what wheels, suspension and cab do."""
+        self._state.chassis = chassis
+        return True
+
+
+def tactile_sections(double rate_hz, double edge_hz=100.0, double down_db=60.0):
+    """Return numerator and denominator of each section of the low-pass, the latter without its first 1.
+
+    Poles and zeros of a Chebyshev filter of the second kind are the inverse of those of the first kind, and the bilinear
+    transform, prewarped at the edge of the stop band, takes them to the discrete ones.
+    """
+    edge_hz = min(edge_hz, 0.45 * rate_hz)
+    order = 2 * SECTIONS
+    edge = 2.0 * np.tan(np.pi * edge_hz / rate_hz)
+    bend = np.arcsinh(np.sqrt(10.0 ** (0.1 * down_db) - 1.0)) / order
+    out = []
+    for k in range(1, SECTIONS + 1):
+        angle = np.pi * (2 * k - 1) / (2 * order)
+        pole = edge / (-np.sinh(bend) * np.sin(angle) + 1j * np.cosh(bend) * np.cos(angle))
+        zero = 1j * edge / np.cos(angle)
+        pole, zero = (2.0 + pole) / (2.0 - pole), (2.0 + zero) / (2.0 - zero)
+        b = np.array([1.0, -2.0 * zero.real, abs(zero) ** 2])
+        a = [-2.0 * pole.real, abs(pole) ** 2]
+        out.append(((b * (1.0 + sum(a)) / b.sum()).tolist(), a))
+    return out
+
+
 cdef class OutputChain:
     """The stages of one output, applied in the order given.
 
@@ -167,6 +382,14 @@ cdef class OutputChain:
         for stage in self.stages:
             stage.read_motion(motion, weight, feedback)
         return 0
+
+    cdef bint read_chassis(self, const double* chassis) except -1:
+        """Let the stages that need it read there what wheels, suspension and cab do; return whether one does."""
+        cdef Stage stage
+        cdef bint reads = False
+        for stage in self.stages:
+            reads |= stage.read_chassis(chassis)
+        return reads
 
     def process(self, const Cue[::1] cue not None, const Motion[::1] motion=None, const double[::1] weight=None):
         """Return what the output is sent for these cues, one tick a row; states carry over between calls.

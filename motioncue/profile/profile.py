@@ -119,6 +119,17 @@ class PoseTable(Table, frozen=True, kw_only=True):
     """Whether positions that the platform replies count instead; false if they come seldom or in coarse steps."""
 
 
+class TactileTable(Table, frozen=True, kw_only=True):
+    """What the channel `tactile` is made of, for an output that sends it: shakers at up to 100 Hz."""
+
+    suspension: Annotated[float, msgspec.Meta(ge=-100, le=100)] = 1.0
+    """Factor of the mean suspension velocity [s/m]; with 1, wheels that come nearer to the body at 1 m/s are all there is."""
+    engine: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
+    """Share of the engine's firing, where it is below 100 Hz."""
+    order: Annotated[float, msgspec.Meta(ge=0.25, le=16)] = 2.0
+    """Firings per turn of the engine: half the number of cylinders, if it has four strokes."""
+
+
 class Output(Table, frozen=True, kw_only=True):
     """A platform."""
 
@@ -135,6 +146,7 @@ class Output(Table, frozen=True, kw_only=True):
     shared: bool = False
     """Whether other programs may send there at the same time; else a second one is refused."""
     pose: PoseTable = PoseTable()
+    tactile: TactileTable = TactileTable()
     limits: OutputLimits = OutputLimits()
     """Bounds for this output in addition to the profile's."""
     spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0

@@ -19,7 +19,10 @@ __all__ = [
     "Limits",
     "OutputLimits",
     "RateBounds",
+    "ShareBounds",
     "SpeedBounds",
+    "TravelBounds",
+    "TravelSpeedBounds",
     "in_si",
 ]
 
@@ -180,6 +183,62 @@ class EngineBounds(Table, frozen=True, kw_only=True):
     """Largest change of that [rpm/s^3]; not bounded if not given."""
 
 
+class TravelBounds(Table, frozen=True, kw_only=True):
+    """Bounds on suspension travel or a cab's offset as sent, and on its derivatives."""
+
+    value_m: Positive = 0.5
+    """Largest magnitude [m].
+
+    The travel of a desert racer.
+    """
+    rate_m_s: Bound = 10.0
+    """Largest change per second [m/s].
+
+    A wheel that drops into a hole.
+    """
+    acceleration_m_s2: Bound = 2000.0
+    """Largest change of that [m/s^2].
+
+    A curb at speed, and more than frames at 60 Hz can show.
+    """
+    jerk_m_s3: Bound = None
+    """Largest change of that [m/s^3]; not bounded if not given."""
+
+
+class TravelSpeedBounds(SpeedBounds, frozen=True, kw_only=True):
+    """Bounds on the velocity of suspension travel as sent, and on its derivatives."""
+
+    value_m_s: Positive = 10.0
+    """Largest magnitude [m/s].
+
+    The bound on the rate of the travel.
+    """
+    rate_m_s2: Bound = 2000.0
+    """Largest change per second [m/s^2].
+
+    The bound on the acceleration of the travel.
+    """
+
+
+class ShareBounds(Table, frozen=True, kw_only=True):
+    """Bounds on slip or rumble as sent, and on its derivatives."""
+
+    value: Positive = 10.0
+    """Largest magnitude [1].
+
+    Simulators differ in scale; a wheel that spins has a slip of several.
+    """
+    rate_per_s: Bound = 500.0
+    """Largest change per second [1/s].
+
+    From nothing to all within 20 ms.
+    """
+    acceleration_per_s2: Bound = None
+    """Largest change of that [1/s^2]; not bounded if not given."""
+    jerk_per_s3: Bound = None
+    """Largest change of that [1/s^3]; not bounded if not given."""
+
+
 class Limits(Table, frozen=True, kw_only=True):
     """Bounds on what is sent, for any input.
 
@@ -226,6 +285,12 @@ class OutputLimits(Table, frozen=True, kw_only=True):
     car_yaw_rate: RateBounds | None = None
     car_speed: SpeedBounds | None = None
     car_engine_speed: EngineBounds | None = None
+    car_suspension: TravelBounds | None = None
+    car_suspension_velocity: TravelSpeedBounds | None = None
+    car_slip: ShareBounds | None = None
+    car_rumble: ShareBounds | None = None
+    car_cabin: TravelBounds | None = None
+    car_cabin_angle: AngleBounds | None = None
 
     def bounds(self) -> dict[str, list[float | None]]:
         """Return value, rate, acceleration and jerk bound of each bounded channel of the cue [SI]; None: unbounded."""
@@ -237,6 +302,16 @@ class OutputLimits(Table, frozen=True, kw_only=True):
             self, **{name: kind() for name, kind in CAR_BOUNDS.items() if getattr(self, name) is None}
         )
         return {name.removeprefix(OF_CAR): bounds for name, bounds in in_si(every).items() if name in CAR_BOUNDS}
+
+    def chassis_bounds(self) -> list[list[float | None]]:
+        """Return the same of wheels, suspension and cab, in the order of ``CHASSIS``; those of one kind share bounds."""
+        kinds = ("suspension", "suspension_velocity", "slip", "rumble", "cabin", "cabin_angle")
+        every = msgspec.structs.replace(
+            self,
+            **{f"car_{kind}": CHASSIS_BOUNDS[kind]() for kind in kinds if getattr(self, f"car_{kind}") is None},
+        )
+        found = in_si(every)
+        return [found[f"car_{kind}"] for kind in kinds for _ in range(3 if kind.startswith("cabin") else 4)]
 
 
 OF_CAR = "car_"
@@ -252,6 +327,17 @@ CAR_BOUNDS: dict[str, type[Table]] = {
     "car_engine_speed": EngineBounds,
 }
 """The bounds of the car's own channels, in their order."""
+
+
+CHASSIS_BOUNDS: dict[str, type[Table]] = {
+    "suspension": TravelBounds,
+    "suspension_velocity": TravelSpeedBounds,
+    "slip": ShareBounds,
+    "rumble": ShareBounds,
+    "cabin": TravelBounds,
+    "cabin_angle": AngleBounds,
+}
+"""The bounds of wheels, suspension and cab, in the order of their channels; one for all wheels."""
 
 
 def in_si(limits: Limits | OutputLimits) -> dict[str, list[float | None]]:

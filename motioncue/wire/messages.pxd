@@ -51,6 +51,8 @@ ctypedef struct Reply:
 ctypedef struct Message:
     Row* rows
     int row_count
+    Row* chassis            # what the package says of wheels, suspension and cab, into a record of its own
+    int chassis_count
     int smallest            # size of the whole package [bytes]
     int largest
     Constant constants[CONSTANTS]

@@ -67,6 +67,8 @@ class CompiledMessage(NamedTuple):
         The reply; empty if it wants none.
     echo : Echo
         Bytes that the reply repeats.
+    chassis : Table, optional
+        The numbers of wheels, suspension and cab; one that is not finite or implausible is NaN and refuses no package.
     """
 
     table: Table
@@ -76,6 +78,7 @@ class CompiledMessage(NamedTuple):
     role: str
     reply: bytes = b""
     echo: Echo = Echo()
+    chassis: Table | None = None
 
 
 cdef Reply make_reply(bytes data, echo) except *:
@@ -116,9 +119,13 @@ cdef int add_message(Messages* m, message) except -1:
     """Add a CompiledMessage; raise ValueError if it does not fit."""
     cdef Message* row = &m.rows[m.count]
     cdef Table table = message.table
+    cdef Table chassis
     if m.count == MESSAGES:
         raise ValueError(f"messages: allowed are {MESSAGES}")
     row.rows, row.row_count = table.rows, table.n
+    if message.chassis is not None:
+        chassis = message.chassis
+        row.chassis, row.chassis_count = chassis.rows, chassis.n
     row.smallest, row.largest = message.smallest, message.largest
     row.role = ROLES[message.role]
     row.reply = make_reply(message.reply, message.echo)

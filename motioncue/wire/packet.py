@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import ACTUATION, TELEMETRY_DTYPE
+from motioncue.core.channels import ACTUATION, CHASSIS, TELEMETRY_DTYPE
 from motioncue.errors import PacketError
 from motioncue.wire.checksum import Seal
 from motioncue.wire.codec import Number, Table
@@ -23,6 +23,10 @@ ACTUATION_PLACES = {channel.name: place for place, channel in enumerate(ACTUATIO
 
 TELEMETRY_PLACES = {name: place[1] // 8 for name, place in (TELEMETRY_DTYPE.fields or {}).items()}
 """Index of each field's first element among the doubles of a telemetry record."""
+
+
+CHASSIS_PLACES = {channel.name: place for place, channel in enumerate(CHASSIS)}
+"""Index of each channel of wheels, suspension and cab."""
 
 
 class Field(NamedTuple):
@@ -57,7 +61,7 @@ class Field(NamedTuple):
 class Take(NamedTuple):
     """Decoding: the field, and its element, that fills one element of a telemetry field."""
 
-    telemetry: str
+    telemetry: str  # or "chassis", whose elements are its channels: one that is not plausible is NaN
     element: int
     field: str
     index: int = 0  # type: ignore[assignment]  # hides tuple.index, which is not used
@@ -196,7 +200,7 @@ class Packet:
         """Compile the packet for decoding into a telemetry record."""
         numbers = []
         for take in takes:
-            place = TELEMETRY_PLACES[take.telemetry] + take.element
+            place = (0 if take.telemetry == "chassis" else TELEMETRY_PLACES[take.telemetry]) + take.element
             limit = self.fields[take.field].limit
             where = self.where(take.field, take.index)
             numbers.append(
@@ -242,14 +246,17 @@ class Message(NamedTuple):
 
     def compiled(self) -> CompiledMessage:
         """Compile the message for `motioncue.frames.intake.Intake`."""
+        takes = list(self.takes)
+        beside = [take._replace(optional=True) for take in takes if take.telemetry == "chassis"]
         return CompiledMessage(
-            self.packet.taking(self.takes),
+            self.packet.taking(take for take in takes if take.telemetry != "chassis"),
             self.packet.size,
             max(self.packet.size, self.largest),
             self.packet.fixed(),
             self.role,
             self.reply,
             self.echo,
+            self.packet.taking(beside) if beside else None,
         )
 
 

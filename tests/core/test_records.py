@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from reference.records import RECORDS
 
-from motioncue.core.channels import ACTUATION_DTYPE, CAR, CUE, CUE_DTYPE, MOTION, MOTION_DTYPE, MOVERS, TICK_DTYPE
+from motioncue.core.channels import (
+    ACTUATION_DTYPE,
+    CAR,
+    CHASSIS,
+    CUE,
+    CUE_DTYPE,
+    MOTION,
+    MOTION_DTYPE,
+    MOVERS,
+    TICK_DTYPE,
+)
 from motioncue.safety.settings import CAR_BOUNDS, Limits, OutputLimits
 
 
@@ -92,5 +102,7 @@ def test_every_channel_of_a_cue_is_bounded_unless_it_only_informs():
     assert {"speed", "engine_speed", "time"} == {*CUE_DTYPE.names} - {*MOVERS}
     assert [*MOVERS] == [field.name for field in msgspec.structs.fields(Limits)]
     car = [channel.name for channel in CAR]
-    assert [*MOVERS, *car] == [field.name for field in msgspec.structs.fields(OutputLimits)]
+    beside = [f"car_{kind}" for kind in ("suspension", "suspension_velocity", "slip", "rumble", "cabin", "cabin_angle")]
+    assert [*MOVERS, *car, *beside] == [field.name for field in msgspec.structs.fields(OutputLimits)]
+    assert len(OutputLimits().chassis_bounds()) == len(CHASSIS)
     assert [*CAR_BOUNDS] == car

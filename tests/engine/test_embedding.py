@@ -178,14 +178,14 @@ def test_c_controller_says_what_is_wrong_with_a_profile(program, tmp_path):
 @posix
 def test_another_version_of_the_header_is_refused(tmp_path):
     header = (Path(motioncue.get_include()) / "motioncue" / "motioncue.h").read_text(encoding="utf-8")
-    newer = header.replace("define MOTIONCUE_ABI 2u", "define MOTIONCUE_ABI 3u")
+    newer = header.replace("define MOTIONCUE_ABI 3u", "define MOTIONCUE_ABI 4u")
     assert newer != header
     (tmp_path / "motioncue").mkdir()
     (tmp_path / "motioncue" / "motioncue.h").write_text(newer, encoding="utf-8")
     program = embedded(EXAMPLES / "embed_c" / "controller.c", tmp_path, LANGUAGES["C"], f"-I{tmp_path}")
     done = subprocess.run([str(program)], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 1
-    assert "ImportError: motioncue: found C interface 2 of " in done.stderr
+    assert "ImportError: motioncue: found C interface 3 of " in done.stderr
 
 
 @pytest.fixture(scope="module")

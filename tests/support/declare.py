@@ -65,7 +65,9 @@ def places():
     yield "LIMITED", len(cue) - 1 - (body - moving), "number of a cue's channels that move the platform"
     yield "ACTUATORS", len(cue) + 3, "place of the first actuator's position in an actuation"
     yield "CAR", body, "number of an actuation's channels of the car's own motion"
-    yield "ACTUATION_SIZE", len(cue) + 3 + TABLES["ACTUATORS"] + body + len(TABLES["POSE"]), ""
+    yield "CHASSIS", len(TABLES["CHASSIS"]), "number of channels of wheels, suspension and cab"
+    beside = body + len(TABLES["POSE"]) + len(TABLES["TEXTURE"])
+    yield "ACTUATION_SIZE", len(cue) + 3 + TABLES["ACTUATORS"] + beside, ""
 
 
 def header():
@@ -87,7 +89,7 @@ def declarations():
     return "\n".join(lines)
 
 
-DECLARED = ("ROLL", "YAW", "ROLL_RATE", "MOVING", "MOTION_TIME", "CUE_ONLY", "CHANNELS", "LIMITED", "CAR")
+DECLARED = ("ROLL", "YAW", "ROLL_RATE", "MOVING", "MOTION_TIME", "CUE_ONLY", "CHANNELS", "LIMITED", "CAR", "CHASSIS")
 """The places and counts that Cython code uses; all are for C."""
 FILES = {"motioncue.h": public_header, "core/records.h": header, "core/records.pxd": declarations}
 

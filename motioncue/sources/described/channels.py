@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import GRAVITY
+from motioncue.core.channels import CHASSIS, GRAVITY
 from motioncue.errors import ConfigError, not_among
 from motioncue.wire.description import SourceField, SourcePacket
 
@@ -22,6 +22,9 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "engine speed": {"rpm": 1.0, "rad/s": 30.0 / math.pi, "Hz": 60.0},
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "share": {"": 1.0},
+    "travel": {"m": 1.0, "cm": 0.01, "mm": 0.001, "ft": 0.3048},
+    "travel speed": {"m/s": 1.0, "mm/s": 0.001, "ft/s": 0.3048},
+    "amount": {"": 1.0},
 }
 """Factors to the SI unit, or rpm, by quantity; the first is the unit of a field that names none."""
 
@@ -38,6 +41,9 @@ LIMITS = {
     "engine speed": 1e5,
     "time": 1e9,
     "share": 2.0,
+    "travel": 5.0,
+    "travel speed": 100.0,
+    "amount": 1000.0,
 }
 """Largest plausible magnitudes: no vehicle is faster and no crash is harder; a packet beyond them is broken."""
 
@@ -82,6 +88,9 @@ def _channels() -> dict[str, Channel]:
     ):
         out |= {f"{vector}_{axis}": Channel(vector, place, quantity) for place, axis in enumerate("xyz")}
     out |= {f"quaternion_{axis}": Channel("orientation", place, "share") for place, axis in enumerate("wxyz")}
+    quantities = {"m": "travel", "m/s": "travel speed", "1": "amount", "rad": "angle"}
+    for place, channel in enumerate(CHASSIS):
+        out[channel.name] = Channel("chassis", place, quantities[channel.unit], optional=True)
     return out
 
 

@@ -35,7 +35,7 @@ GATHERED = 4096
 LONGEST_BEAT = 64
 """Largest size of a heartbeat [bytes]."""
 
-STILL = ("stamp", "frame_duration", "speed", "engine_speed")
+STILL = ("stamp", "frame_duration", "speed", "engine_speed", "chassis")
 """Channels that may stand while the car moves, or are counted apart from it."""
 
 
@@ -252,8 +252,8 @@ class Axes(NamedTuple):
             direction = self.car_directions @ np.array(CAR[channel.along])
         elif channel.vector == "orientation" and channel.element == 0:
             return "orientation", 0, 1.0
-        elif channel.vector in ("stamp", "frame_duration", "speed", "engine_speed"):
-            return channel.vector, 0, 1.0
+        elif channel.vector in STILL:
+            return channel.vector, channel.element, 1.0
         else:
             matrix = self.car if in_car(name, channel, table) else self.world
             axis = channel.element - (channel.vector == "orientation")

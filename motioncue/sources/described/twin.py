@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import GRAVITY
+from motioncue.core.channels import CHASSIS, GRAVITY, WHEELS
 from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import DatagramSimulator, MemorySimulator, Paced
@@ -21,6 +21,7 @@ RATE_HZ = 60.0
 """Packets per second, unless another rate is wanted or the description gives one [Hz]."""
 
 BODY = ("roll", "pitch", "yaw")
+SPRING = 0.003  # travel per acceleration of the virtual car [s^2]
 Array = npt.NDArray[np.float64]
 
 
@@ -72,6 +73,22 @@ def ordered_angles(matrices: Array, order: Sequence[str]) -> Array:
     return out
 
 
+def chassis_values(acceleration: Array, rates: Array) -> dict[str, Array]:
+    """Return what springs without mass do under the car: travel [m] and its velocity by wheel; the rest is 0.
+
+    A wheel comes nearer to the body where the load goes: at the front in braking, at the left in a turn to the right,
+    everywhere where the road pushes up; the velocity is what the turning of the body alone makes.
+    """
+    out = {channel.name: np.zeros(len(acceleration)) for channel in CHASSIS}
+    for wheel in WHEELS:
+        front, left = (1.0 if word in wheel else -1.0 for word in ("front", "left"))
+        out[f"suspension_{wheel}"] = SPRING * (
+            -front * acceleration[:, 0] + left * acceleration[:, 1] - acceleration[:, 2]
+        )
+        out[f"suspension_velocity_{wheel}"] = -front * 1.3 * rates[:, 1] - left * 0.7 * rates[:, 0]
+    return out
+
+
 def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[str, Array]:
     """Return every channel that the car can report, in SI units (or rpm) and the source's axes."""
     world, car = directions(table.world, WORLD, "world"), directions(table.car, CAR, "car")
@@ -93,6 +110,7 @@ def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[st
     for suffix, values in (("", angles), ("_rate", rates), ("_acceleration", changes)):
         out |= {f"{name}{suffix}": value for name, value in zip(BODY, values, strict=True)}
     out |= {"speed": np.linalg.norm(states["velocity"], axis=1), "engine_speed": states["engine_speed"]}
+    out |= chassis_values(body_axes(states, "acceleration"), body_axes(states, "angular_velocity"))
     in_car = table.rates != "world"
     vectors = {
         "position": states["position"] @ world.T,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing, sources
-from motioncue.core.channels import AHEAD_S, BODY, CUE, CUE_DTYPE, MOTION_DTYPE, MOVERS
+from motioncue.core.channels import AHEAD_S, BODY, CHASSIS, CHASSIS_DTYPE, CUE, CUE_DTYPE, MOTION_DTYPE, MOVERS
 from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.fitting import gains_for
@@ -457,6 +457,7 @@ def actuate(
     *,
     motion: npt.NDArray[np.void] | None = None,
     weight: npt.NDArray[np.float64] | None = None,
+    chassis: npt.NDArray[np.void] | None = None,
 ) -> npt.NDArray[np.void]:
     """Return what one output is sent for `cues`, computed offline.
 
@@ -473,6 +474,9 @@ def actuate(
     weight : ndarray of float64, shape (n,), optional
         The share of it that is sent, 0 to 1; 1 if not given.  ``motion`` and ``weight`` of recorded ticks give what was
         sent.
+    chassis : ndarray of CHASSIS_DTYPE, shape (n,), optional
+        Wheels, suspension and cab at each tick, for an output that sends channels such as ``car_slip_front_left``; it
+        sends 0 if not given.
 
     Returns
     -------
@@ -500,7 +504,11 @@ def actuate(
     chain = chain_of(profile, profile.outputs[output])
     if motion is None and set(CarMotion.fills) & set(chain.fills):
         raise ConfigError(f"motion: found None, allowed is what the car does: output {output} sends it")
-    for name, array, dtype in (("motion", motion, MOTION_DTYPE), ("weight", weight, np.dtype(np.float64))):
+    for name, array, dtype in (
+        ("motion", motion, MOTION_DTYPE),
+        ("weight", weight, np.dtype(np.float64)),
+        ("chassis", chassis, CHASSIS_DTYPE),
+    ):
         if array is not None and (array.dtype != dtype or array.shape != cues.shape):
             raise ConfigError(
                 f"{name}: found {array.dtype} of shape {array.shape}, allowed is {dtype.name}, shape {cues.shape}"
@@ -509,6 +517,7 @@ def actuate(
         cues,
         None if motion is None else np.ascontiguousarray(motion),
         None if weight is None else np.ascontiguousarray(weight),
+        None if chassis is None else np.stack([chassis[channel.name] for channel in CHASSIS], axis=1),
     )
     return sent
 

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memset
 
 from motioncue.core.interfaces cimport Algorithm, Beside, Calls, Lanes, Stage, mc_flush_denormals, mc_restore_fpu, step_algorithm
-from motioncue.core.records cimport Actuation, Cue, Motion
+from motioncue.core.records cimport CHASSIS, Actuation, Cue, Motion
 from motioncue.core.threads cimport mc_count
 from motioncue.output.actuation cimport STAGES, Chain, OutputChain, chain_reset
 from motioncue.safety.limiter cimport CueLimits, LimitSet, limits_rest
@@ -377,7 +377,7 @@ cdef class Batch:
         cdef int k
         cdef int64_t rig
         for rig in range(self.n):
-            memset(&actuation[rig].up_east, 0, sizeof(Actuation) - sizeof(Cue))
+            memset(&actuation[rig].up_east, 0, <char*>&actuation[rig].car_suspension_front_left - <char*>&actuation[rig].up_east)
             actuation[rig].cue = cue[rig]
         for k in range(<int>STAGES):
             row_step(&self.stages[k], <double*>actuation, ACTUATION)
@@ -401,6 +401,10 @@ cdef class Batch:
                 raise ValueError(f"step: found actuation of shape ({actuations.shape[0]},), allowed is ({allowed},)")
             if np.may_share_memory(actuation, motion) or np.may_share_memory(actuation, cue):
                 raise ValueError("step: found actuation in the memory of another, allowed is an array of its own")
+        # What a source says of wheels, suspension and cab never comes here, so a tick need not set it to 0 again.
+        for place in range(0 if actuations is None else self.n):
+            memset(&actuations[place].car_suspension_front_left, 0, (CHASSIS + 1) * sizeof(double))
+        place = 0
         for chain in self.alive[2]:       # may send the car's own motion
             (<OutputChain>chain).read_motion(&motions[place], NULL, NULL)
             place += 1

@@ -32,7 +32,7 @@ from motioncue.frames.plausibility cimport (
 from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take, timeline_frame
 from motioncue.wire.codec cimport F4, F8, N8, TEXT, decode
 from motioncue.wire.messages cimport (
-    REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Cipher, Message, Reply, add_message, find_message, make_reply,
+    REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Cipher, Message, Reply, add_message, decode_chassis, find_message, make_reply,
     mc_cipher_apply, reply_write, set_absent,
 )
 
@@ -365,7 +365,7 @@ cdef int decode_telemetry(IntakeState* s, const Message* m, const uint8_t* packa
     if reason != ACCEPTED:
         s.newest = s.backup
     elif m.chassis_count:
-        decode(m.chassis, m.chassis_count, package, s.chassis)      # all are optional: nothing is refused
+        decode_chassis(m, package, s.chassis)
     return reason
 
 

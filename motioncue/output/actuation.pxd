@@ -121,6 +121,7 @@ ctypedef struct Tactile:        # see ChassisMotion
     double road             # of the mean suspension velocity [s/m]
     double engine           # share of the engine
     double order            # firings per turn of the engine
+    double most             # what the filters may be given, so that they never make more than 1 of it
     double pass_up          # of the high-pass [1/tick]
     double slow             # its state: what is slower than it
     double phase            # of the firing, 0 to 1 of a period

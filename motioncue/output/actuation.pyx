@@ -156,6 +156,25 @@ cdef double firing_share(double frequency) noexcept nogil:
     return smooth(0.1 * (frequency - 5.0)) if frequency < 15.0 else 1.0 - smooth(0.05 * (frequency - 80.0)) if frequency > 80.0 else 1.0
 
 
+cdef double tactile_filter(Tactile* t, double u) noexcept nogil:
+    """Return what the band-pass makes of its next input."""
+    cdef int i
+    t.slow += t.pass_up * (u - t.slow)
+    u -= t.slow
+    for i in range(SECTIONS):
+        u = section_step(&t.sections[i], u)
+    return u
+
+
+cdef void tactile_rest(Tactile* t) noexcept nogil:
+    cdef int i
+    t.phase = t.slow = 0.0
+    for i in range(WHEELS):
+        t.travel[i] = NAN       # no velocity follows from one value
+    for i in range(SECTIONS):
+        t.sections[i].z[0] = t.sections[i].z[1] = 0.0
+
+
 cdef double tactile_step(Tactile* t, const double* chassis, const Motion* motion) noexcept nogil:
     """Do a tick of the tactile signal, before the fade; see `ChassisMotion`."""
     cdef double road = 0.0
@@ -168,17 +187,13 @@ cdef double tactile_step(Tactile* t, const double* chassis, const Motion* motion
         if fabs(velocity) <= LARGEST:
             road += velocity / WHEELS
         t.travel[i] = chassis[i]
-    road = within(t.road * road, 1.0)
+    road = within(t.road * road, t.most)
     frequency = t.order * motion.engine_speed / 60.0 if motion != NULL else 0.0
     if firing_share(frequency) > 0.0:
         t.phase += frequency * t.dt
         t.phase -= floor(t.phase)
-        road = within(road + t.engine * firing_share(frequency) * sin(2.0 * M_PI * t.phase), 1.0)
-    t.slow += t.pass_up * (road - t.slow)
-    road -= t.slow
-    for i in range(SECTIONS):
-        road = section_step(&t.sections[i], road)
-    return within(road, 1.0)
+        road = within(road + t.engine * firing_share(frequency) * sin(2.0 * M_PI * t.phase), t.most)
+    return within(tactile_filter(t, road), 1.0)     # only rounding is ever beyond
 
 
 cdef void take_wanted(Limit* now, Limit* wanted, bint* waits, double* value) noexcept nogil:
@@ -221,11 +236,7 @@ cdef void chassis_reset(void* state) noexcept nogil:
     memset(s.newest, 0, sizeof(s.newest))
     for i in range(CHASSIS):
         s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
-    s.tactile.phase = s.tactile.slow = 0.0
-    for i in range(WHEELS):
-        s.tactile.travel[i] = NAN       # no velocity follows from one value
-    for i in range(SECTIONS):
-        s.tactile.sections[i].z[0] = s.tactile.sections[i].z[1] = 0.0
+    tactile_rest(&s.tactile)
 
 
 cdef bint chassis_at_rest(const void* state) noexcept nogil:
@@ -277,13 +288,14 @@ cdef class ChassisMotion(Stage):
     Notes
     -----
     A channel that is no number keeps its value; one that never was is 0.  With the suspension velocities v (the slope of
-    the travel where a source has no velocity), the engine's speed n [rpm], and c(x) for x kept within -1 and 1, the
+    the travel where a source has no velocity), the engine's speed n [rpm], and c(x) for x kept within -m and m, the
     tactile signal is the weight of the fade times::
 
-        c(LP(HP(c(c(road * (v1 + v2 + v3 + v4) / 4) + engine * a(f) * sin(phase)))))
+        LP(HP(c(c(road * (v1 + v2 + v3 + v4) / 4) + engine * a(f) * sin(phase))))
         f = order * n / 60,  phase' = 2 pi f
 
-    where a is 1 from 15 to 80 Hz and 0 below 5 and from 100 Hz on, HP a first-order high-pass at 1 Hz, and LP a Chebyshev
+    where m is the inverse of the sum of the magnitudes of the filters' impulse response, so that the result never leaves
+    -1 to 1 and is not cut off behind the filters, which would make tones beyond their band; a is 1 from 15 to 80 Hz and 0 below 5 and from 100 Hz on, HP a first-order high-pass at 1 Hz, and LP a Chebyshev
     low-pass of the second kind, order 8, at least 60 dB down from 100 Hz on, or from 0.45 of the output's rate on if that
     is less (M. Abramowitz's polynomials by trigonometry; own derivation).  The mean rises where wheels come nearer to the
     body.  It is delayed by some 10 ms by the low-pass, and by a frame of the source.
@@ -307,6 +319,10 @@ cdef class ChassisMotion(Stage):
         s.tactile.pass_up = 1.0 - exp(-2.0 * M_PI * LOWEST_HZ * dt)
         for place, (b, a) in enumerate(tactile_sections(1.0 / dt)):
             s.tactile.sections[place].b, s.tactile.sections[place].a = b, a
+        tactile_rest(&s.tactile)
+        for tick in range(<int>(5.0 / dt)):     # of the high-pass, a share of exp(-10 pi) is left then
+            s.tactile.most += fabs(tactile_filter(&s.tactile, tick == 0))
+        s.tactile.most = 1.0 / s.tactile.most
         chassis_reset(s)
         self.calls = StageCalls(
             chassis_tick, chassis_reset, chassis_at_rest, NULL, s, chassis_continue, NULL, NULL, NULL
@@ -391,13 +407,17 @@ cdef class OutputChain:
             reads |= stage.read_chassis(chassis)
         return reads
 
-    def process(self, const Cue[::1] cue not None, const Motion[::1] motion=None, const double[::1] weight=None):
+    def process(
+        self, const Cue[::1] cue not None, const Motion[::1] motion=None, const double[::1] weight=None,
+        const double[:, ::1] chassis=None,
+    ):
         """Return what the output is sent for these cues, one tick a row; states carry over between calls.
 
         Stages that send the car's own motion read it from `motion`, and the share of it from `weight`; without the first
-        they send none, without the other all.
+        they send none, without the other all.  Wheels, suspension and cab are the columns of `chassis`.
         """
         cdef Py_ssize_t i
+        cdef double beside[CHASSIS]
         cdef Motion now
         cdef double share = 1.0
         out = np.zeros(cue.shape[0], dtype=ACTUATION_DTYPE)
@@ -405,7 +425,11 @@ cdef class OutputChain:
             raise ValueError(f"motion: found {motion.shape[0]} rows, allowed are {cue.shape[0]}, as many as cues")
         if weight is not None and weight.shape[0] != cue.shape[0]:
             raise ValueError(f"weight: found {weight.shape[0]} rows, allowed are {cue.shape[0]}, as many as cues")
+        if chassis is not None and (chassis.shape[0] != cue.shape[0] or chassis.shape[1] != CHASSIS):
+            found = f"{chassis.shape[0]} rows of {chassis.shape[1]}"
+            raise ValueError(f"chassis: found {found}, allowed are {cue.shape[0]} of {<int>CHASSIS}")
         memset(&now, 0, sizeof(Motion))
+        self.read_chassis(NULL if chassis is None else &beside[0])
         self.read_motion(NULL if motion is None else &now, NULL if weight is None else &share, NULL)
         cdef Actuation[::1] rows = out
         cdef uint64_t fpu
@@ -416,8 +440,11 @@ cdef class OutputChain:
                     now = motion[i]
                 if weight is not None:
                     share = weight[i]
+                if chassis is not None:
+                    memcpy(beside, &chassis[i, 0], sizeof(beside))
                 actuate(&self.chain, &cue[i], NULL)
                 rows[i] = self.chain.actuation
             mc_restore_fpu(fpu)
         self.read_motion(NULL, NULL, NULL)
+        self.read_chassis(NULL)
         return out

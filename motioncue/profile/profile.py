@@ -120,12 +120,15 @@ class PoseTable(Table, frozen=True, kw_only=True):
 
 
 class TactileTable(Table, frozen=True, kw_only=True):
-    """What the channel `tactile` is made of, for an output that sends it: shakers at up to 100 Hz."""
+    """What the channel `tactile` is made of, for an output that sends it: shakers at up to 100 Hz.
+
+    Together they are cut off at about 0.36, so that the signal never leaves -1 to 1.
+    """
 
     suspension: Annotated[float, msgspec.Meta(ge=-100, le=100)] = 1.0
-    """Factor of the mean suspension velocity [s/m]; with 1, wheels that come nearer to the body at 1 m/s are all there is."""
+    """Factor of the mean suspension velocity [s/m]; with 1, 0.2 m/s make a signal of 0.2."""
     engine: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
-    """Share of the engine's firing, where it is below 100 Hz."""
+    """Amplitude of the engine's firing, where it is below 100 Hz."""
     order: Annotated[float, msgspec.Meta(ge=0.25, le=16)] = 2.0
     """Firings per turn of the engine: half the number of cylinders, if it has four strokes."""
 

@@ -304,7 +304,7 @@ class OutputLimits(Table, frozen=True, kw_only=True):
         return {name.removeprefix(OF_CAR): bounds for name, bounds in in_si(every).items() if name in CAR_BOUNDS}
 
     def chassis_bounds(self) -> list[list[float | None]]:
-        """Return the same of wheels, suspension and cab, in the order of ``CHASSIS``; those of one kind share bounds."""
+        """Return the same of wheels, suspension and cab, in the order of ``CHASSIS``; one kind shares its bounds."""
         kinds = ("suspension", "suspension_velocity", "slip", "rumble", "cabin", "cabin_angle")
         every = msgspec.structs.replace(
             self,

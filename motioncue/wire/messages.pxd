@@ -124,6 +124,7 @@ cdef inline int reply_write(const Reply* reply, const uint8_t* package, int size
     return reply.size
 
 
+cdef void decode_chassis(const Message* m, const uint8_t* package, double* out) noexcept nogil
 cdef int add_message(Messages* m, message) except -1
 cdef void set_absent(Messages* m) noexcept
 cdef Reply make_reply(bytes data, echo) except *

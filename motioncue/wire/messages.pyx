@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from motioncue.wire.codec cimport Table
+from motioncue.wire.codec cimport Table, decode
 
 from typing import NamedTuple
 
@@ -113,6 +113,11 @@ cdef int set_constants(Message* m, constants) except -1:
             m.marked = any(data)
         m.constant_count += 1
     return 0
+
+
+cdef void decode_chassis(const Message* m, const uint8_t* package, double* out) noexcept nogil:
+    """Decode what a package says of wheels, suspension and cab; apart, so that others have `decode` in line."""
+    decode(m.chassis, m.chassis_count, package, out)    # all of it is optional, so nothing is refused
 
 
 cdef int add_message(Messages* m, message) except -1:

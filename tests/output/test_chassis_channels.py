@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 from test_car_channels import Wire
+from trouble_helpers import broken
 
 import motioncue
-from motioncue.core.channels import CHASSIS, MOTION, WHEELS
+from motioncue.core.channels import CHASSIS, MOTION, TEXTURE, WHEELS
 from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import chain_of
 from motioncue.engine.pipeline import Pipeline
+from motioncue.errors import ConfigError
+from motioncue.output.actuation import ChassisMotion
 
 START = 1_000_000_000
 FRAME_S = 1 / 60
@@ -131,3 +135,139 @@ def test_what_is_sent_is_the_share_of_the_fade(driven):
     np.testing.assert_allclose(sent["suspension_rear_right"], 0.1 * weight, atol=1e-12)
     np.testing.assert_allclose(sent["slip_front_left"], -3.0 * weight, atol=1e-12)
     np.testing.assert_allclose(sent["cabin_yaw"], 0.2 * weight, atol=1e-12)
+
+
+# Trouble.
+
+
+def high(channel="suspension_front_left", value=0.1):
+    return lambda _: {channel: value}
+
+
+def steepest(sent, channel="suspension_front_left"):
+    return np.abs(np.diff(sent[channel])).max()
+
+
+FADING = 0.1 * 1.875 * 3_000_030e-9 / 1.0 * 1.001
+"""Largest change in a tick of 0.1 in a fade of 1 s, x^3 (10 - 15 x + 6 x^2)."""
+
+
+def pause(car):
+    for _ in range(120):
+        car.time -= FRAME_S
+        car.frame(suspension_front_left=0.1)
+
+
+def stall(car):
+    car.run(2.0)
+
+
+def respawn(car):
+    car.time = 0.0
+    car.drive(0.1, high(value=-0.1))
+
+
+def park(car):
+    car.pipeline.emitter.park()
+    car.drive(2.0, high())
+    car.pipeline.emitter.engage()
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("trouble", [pause, stall, respawn, park])
+def test_in_trouble_it_fades_out_and_comes_back_from_nothing_whatever_has_changed_meanwhile(driven, trouble):
+    car = driven()
+    car.drive(3.0, high())
+    before = len(car.wire.packets)
+    trouble(car)
+    car.drive(4.0, high(value=-0.1))
+    sent = car.sent["suspension_front_left"]
+    assert sent[before - 1] == pytest.approx(0.1)
+    assert sent[-1] == pytest.approx(-0.1)
+    assert 0.0 in sent[before:]
+    assert steepest(car.sent) <= FADING
+    # the sign changes only at neutral
+    assert np.flatnonzero(sent[before:] == 0.0)[0] < np.flatnonzero(sent[before:] < 0.0)[0]
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1e300, 6.0])
+def test_what_is_no_travel_of_a_wheel_keeps_the_value_before_and_loses_no_frame(driven, wrong):
+    car = driven()
+    car.drive(3.0, high())
+    before = len(car.wire.packets)
+    car.drive(0.5, high(value=wrong))
+    np.testing.assert_allclose(car.sent["suspension_front_left"][before:], 0.1, atol=1e-12)
+    assert car.pipeline.intake.rejected == {}
+    assert np.isfinite(car.sent["tactile"]).all()
+    assert car.ticks["weight"][-1] == 1.0
+
+
+@pytest.mark.rt
+def test_of_a_source_that_never_says_it_0_is_sent(driven):
+    car = driven()
+    car.drive(2.0, lambda _: dict.fromkeys(NAMES, math.nan))
+    assert all(not car.sent[name].any() for name in SENT.names)
+    without = driven(profile_of(fields=FIELDS[:12]))
+    without.drive(2.0)
+    assert all(not without.sent[name].any() for name in SENT.names)
+    assert without.ticks["weight"][-1] == 1.0
+
+
+@pytest.mark.rt
+def test_spikes_stay_within_the_bounds_of_every_channel(driven):
+    rng = np.random.default_rng(7)
+    profile = profile_of(limits={"car_rumble": {"value": 2.0, "rate_per_s": 30.0, "acceleration_per_s2": 2000.0}})
+    car = driven(profile)
+    car.drive(2.0)
+    car.drive(5.0, lambda _: {name: rng.choice([-1e3, 1e3, math.nan, 0.0]) * rng.uniform() for name in NAMES})
+    bounds = dict(zip(NAMES, profile.outputs[0].limits.chassis_bounds(), strict=True))
+    assert bounds["rumble_rear_left"] == [2.0, 30.0, 2000.0, None]
+    assert broken(car.sent, bounds, 3_000_030e-9) == []
+    assert np.abs(car.sent["slip_front_left"]).max() > 5.0
+    car.pipeline.emitter.park()
+    car.run(3.0)
+    assert not any(car.sent[-1])
+    assert broken(car.sent, bounds, 3_000_030e-9) == []
+
+
+@pytest.mark.rt
+def test_a_bound_that_becomes_narrower_is_approached_within_the_old_one(driven):
+    car = driven()
+    car.drive(3.0, high())
+    wide = dict(zip(NAMES, car.pipeline.profile.outputs[0].limits.chassis_bounds(), strict=True))
+    changed = len(car.wire.packets)
+    car.pipeline.retune("output.limits.car_suspension={value_m=0.04, rate_m_s=0.5, acceleration_m_s2=20}")
+    car.drive(2.0, high())
+    assert broken(car.sent, wide, 3_000_030e-9) == []
+    sent = car.sent["suspension_front_left"]
+    assert sent[changed] == pytest.approx(0.1)
+    assert np.abs(sent[changed + 100 :]).max() <= 0.04
+    assert sent[-1] == pytest.approx(0.04, rel=0.01)
+
+
+# Layouts.
+
+
+def test_an_output_that_asks_for_none_has_no_stage_for_them():
+    plain = motioncue.load_profile("ccd-hexapod")
+    assert ChassisMotion not in [type(stage) for stage in chain_of(plain, plain.outputs[0]).stages]
+    profile = profile_of(output=[{"offset": 0, "type": "f4", "channel": "car_slip_rear_left", "scale": 50, "max": 100}])
+    assert ChassisMotion in [type(stage) for stage in chain_of(profile, profile.outputs[0]).stages]
+    assert ChassisMotion.fills == tuple(channel.name for channel in TEXTURE)
+    with pytest.raises(ConfigError, match="car_suspension_left"):
+        profile_of(output=[{"offset": 0, "type": "f4", "channel": "car_suspension_left"}])
+
+
+def test_a_stepper_fed_by_a_program_sends_them_too():
+    stepper = motioncue.relay(profile_of("supervisor.fade_s=0.5"), clock=FakeClock(START))
+    row = np.zeros(1, PACKET)
+    row["suspension_rear_left"], row["speed"] = 0.07, 20.0
+    for _ in range(100):
+        row["frame_time"] += 0.01
+        stepper.step(row.tobytes())
+    assert stepper.packets["motion"].view(SENT)["suspension_rear_left"][0] == 0.07
+    stepper.parked = True
+    for _ in range(300):
+        stepper.step(b"")
+    assert not any(stepper.packets["motion"].view(SENT)[0])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import sources
-from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import CHASSIS_DTYPE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import check, intake_of, load_profile, settings_of
@@ -111,11 +111,12 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     As `pieces`, which needs less memory.
     """
     ticks, done = np.zeros(len(drive.ticks), TICK_DTYPE), 0
-    frames, events = [np.zeros(0, MOTION_DTYPE)], []
+    frames, chassis, events = [np.zeros(0, MOTION_DTYPE)], [np.zeros(0, CHASSIS_DTYPE)], []
     for batch in pieces(drive, profile, progress=progress):
         ticks[done : done + len(batch.ticks)] = batch.ticks
         done += len(batch.ticks)
         frames.append(batch.frames)
+        chassis.append(batch.chassis)
         events += batch.events
     in_force = drive.settings
     if profile is not None:
@@ -123,6 +124,7 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     outside = [row for row in drive.events if row.what in ("disconnected", HOLE) or row.reason in FROM_OUTSIDE]
     return drive._replace(
         motion=np.concatenate(frames),
+        chassis=np.concatenate(chassis),
         ticks=ticks,
         events=sorted(events + outside),
         settings=in_force,

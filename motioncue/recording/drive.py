@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.card import card
-from motioncue.core.channels import CUE, MOTION
+from motioncue.core.channels import CHASSIS, CHASSIS_DTYPE, CUE, MOTION
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import build
 from motioncue.profile.profile import platform_table
@@ -16,7 +16,7 @@ from motioncue.recording.mcap_reader import Settings
 from motioncue.recording.schema import HOLE, Event, Hole, Package
 from motioncue.safety.supervisor import State
 
-WHAT = ("ticks", "frames", "events")
+WHAT = ("ticks", "frames", "chassis", "events")
 """Tables of a recording."""
 
 KILLED = "the run was killed before the first second of it was written: there is nothing but its settings"
@@ -25,7 +25,7 @@ KILLED = "the run was killed before the first second of it was written: there is
 LOST_WHY = {"disk": "the file could not be written", "memory": "the disk was too slow"}
 
 UNITS = {
-    **{channel.name: channel.unit for channel in (*MOTION, *CUE)},
+    **{channel.name: channel.unit for channel in (*MOTION, *CUE, *CHASSIS)},
     "deadline": "ns",
     "lateness": "ns",
     "value": "",
@@ -90,6 +90,9 @@ class Drive(NamedTuple):
     """How the recording was made: versions, host, what the system granted."""
     unreadable: tuple[str, ...]
     """What is missing or could not be read, and where; empty for an undamaged file."""
+
+    chassis: npt.NDArray[np.void] = np.zeros(0, CHASSIS_DTYPE)
+    """What each frame says of wheels, suspension and cab: CHASSIS_DTYPE; empty if the source says nothing of them."""
 
     @property
     def profile(self) -> dict[str, Any] | None:
@@ -161,11 +164,12 @@ class Drive(NamedTuple):
         >>> around = drive.between(drive.at(fault) - 2, drive.at(fault) + 2)               # doctest: +SKIP
         """
         start, end = (self.zero + 1e9 * seconds for seconds in (start_s, end_s))
-        motion, ticks = ((self.motion, "time"), (self.ticks, "deadline"))
+        motion, ticks, chassis = ((self.motion, "time"), (self.ticks, "deadline"), (self.chassis, "time"))
         earlier = [row for row in self.settings if row.time < start]
         return self._replace(
             motion=_within(*motion, start, end),
             ticks=_within(*ticks, start, end),
+            chassis=_within(*chassis, start, end),
             packages=[row for row in self.packages if start <= row.time < end],
             events=[row for row in self.events if start <= row.time < end],
             settings=[*earlier[-1:], *(row for row in self.settings if start <= row.time < end)],
@@ -186,7 +190,7 @@ class Drive(NamedTuple):
 
         Parameters
         ----------
-        what : {"ticks", "frames", "events"}
+        what : {"ticks", "frames", "chassis", "events"}
             One row each.
         zero : int, optional
             When `t` is 0 [ns], for a part of a drive.
@@ -203,6 +207,8 @@ class Drive(NamedTuple):
             times = _values(self.events, "time")
         elif what == "frames":
             table, times = columns(self.motion), self.motion["time"]
+        elif what == "chassis":
+            table, times = columns(self.chassis), self.chassis["time"]
         else:
             table, times = self._named(columns(self.ticks)), self.ticks["deadline"]
         return [Column("t", "s", (times - (self.zero if zero is None else zero)) * 1e-9), *table]
@@ -227,7 +233,7 @@ class Drive(NamedTuple):
 
         Parameters
         ----------
-        what : {"ticks", "frames", "events"}
+        what : {"ticks", "frames", "chassis", "events"}
             One row each.
 
         Examples

@@ -28,6 +28,7 @@ from motioncue.recording.ros2 import (
     odometry_messages,
 )
 from motioncue.recording.schema import (
+    CHASSIS,
     EVENT,
     FRAME,
     HEADER,
@@ -106,7 +107,7 @@ class RecordingWriter:
             "python": platform.python_version(),
         }
         self.about(about)
-        self._channels = {topic.name: self._register(topic) for topic in TOPICS.values()}
+        self._channels = {topic.name: self._register(topic) for topic in TOPICS.values() if topic is not CHASSIS}
         for topic in (IMU_TOPIC, ODOMETRY_TOPIC, *([JOINT_TOPIC] if self._actuators else [])):
             self._channels[topic.name] = self._register(topic)
         self._writer.flush()
@@ -146,6 +147,13 @@ class RecordingWriter:
         self._standard(IMU_TOPIC, motion["time"], imu_messages(motion, self._stamps(motion["time"])))
         fast = motion[np.isfinite(motion["speed"])]
         self._standard(ODOMETRY_TOPIC, fast["time"], odometry_messages(fast, self._stamps(fast["time"])))
+
+    def chassis(self, chassis: npt.NDArray[np.void]) -> None:
+        """Write wheels, suspension and cab of frames; most sources have none, so their files do not know the topic."""
+        if len(chassis):
+            if CHASSIS.name not in self._channels:
+                self._channels[CHASSIS.name] = self._register(CHASSIS)
+            self._rows(CHASSIS, chassis, chassis["time"])
 
     def _stamps(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return times of the wall clock [ns]."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import CHASSIS_DTYPE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.core.threads import HEAD_DTYPE, KINDS, NAMES, RecordRing, record_places
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
@@ -72,10 +72,11 @@ class Batch(NamedTuple):
     frames: Any
     packages: list[Package]
     events: list[Event]
+    chassis: Any
 
     def sizes(self) -> dict[str, int]:
-        """Return the number of records of each kind."""
-        return {name: len(rows) for name, rows in self._asdict().items()}
+        """Return the number of records of each kind; a chassis is part of its frame."""
+        return {name: len(rows) for name, rows in self._asdict().items() if name != "chassis"}
 
 
 class Emptied(NamedTuple):
@@ -92,8 +93,9 @@ def sorted_out(data: bytes) -> Batch:
     """Return the records in a ring's output."""
     packages, events = [], []
     records = record_places(data)
-    ticks, frames = ((records["kind"] & 0xFF) == KINDS[name] for name in ("tick", "frame"))
-    for kind, size, when, place in records[~(ticks | frames)].tolist():
+    kinds = records["kind"] & 0xFF
+    ticks, frames, chassis = (kinds == KINDS[name] for name in ("tick", "frame", "chassis"))
+    for kind, size, when, place in records[~(ticks | frames | chassis)].tolist():
         payload = data[place : place + size]
         what, endpoint = _WHAT[kind & 0xFF], kind >> _ENDPOINT_BITS
         if what == "package":
@@ -109,6 +111,7 @@ def sorted_out(data: bytes) -> Batch:
         records_at(data, records["place"][frames], MOTION_DTYPE),
         packages,
         events,
+        records_at(data, records["place"][chassis], CHASSIS_DTYPE),
     )
 
 
@@ -393,6 +396,7 @@ class Recorder:
         self._writer.packages(batch.packages)
         self._writer.events([*batch.events, *([] if kept.hole is None else [kept.hole.event()])])
         self._writer.frames(batch.frames)
+        self._writer.chassis(batch.chassis)
         self._writer.ticks(batch.ticks)
         if self._last_s is None:
             self._openings.add(batch)

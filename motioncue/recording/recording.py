@@ -49,7 +49,7 @@ from motioncue.recording.packages import (
     recorded_source,
     system_of,
 )
-from motioncue.recording.schema import FRAME, PACKAGE, TICK, TOPICS, Package, Topic
+from motioncue.recording.schema import CHASSIS, FRAME, PACKAGE, TICK, TOPICS, Package, Topic
 from motioncue.sources import System
 
 log = logging.getLogger("motioncue")
@@ -405,8 +405,9 @@ def _contents(file: McapFile, path: str | Path) -> Drive:
     names = {name for name, _, _ in file.topics.values()}
     if not names & set(TOPICS):
         return _foreign(file, path, names)
-    motion, ticks = (
-        _in_time(file, topic, file.rows(topic), key) for topic, key in ((FRAME, "time"), (TICK, "deadline"))
+    motion, ticks, chassis = (
+        _in_time(file, topic, file.rows(topic), key)
+        for topic, key in ((FRAME, "time"), (TICK, "deadline"), (CHASSIS, "time"))
     )
     packages = packages_in(file)
     _count_back(file, PACKAGE, np.array([package.time for package in packages], np.int64))
@@ -416,7 +417,7 @@ def _contents(file: McapFile, path: str | Path) -> Drive:
         file.damage.add(KILLED)
     if file.damage.count and not (len(motion) or len(ticks) or packages or events or settings):
         raise PacketError(f"recording {str(path)!r}: found nothing that can be read: {file.damage.texts()[0]}")
-    return Drive(motion, ticks, packages, events, settings, about, file.damage.texts())
+    return Drive(motion, ticks, packages, events, settings, about, file.damage.texts(), chassis)
 
 
 def _joined(drives: list[Drive], names: list[str]) -> Drive:
@@ -442,6 +443,7 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
         [settings[number] for number in sorted(settings)],
         parts[0].about,
         (*(text for drive in parts for text in drive.unreadable if text != KILLED), *said),
+        np.concatenate([drive.chassis for drive in parts]),
     )
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import CUE, MOTION, MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import CHASSIS as CHASSIS_CHANNELS
+from motioncue.core.channels import CHASSIS_DTYPE, CUE, MOTION, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import PacketError
 from motioncue.safety.supervisor import State
 
@@ -42,7 +43,7 @@ def bare(text: str) -> str:
 
 # What comments say of each field: unit and sense.
 _SAID = {
-    **{channel.name: f"[{channel.unit}] {channel.positive}" for channel in (*MOTION, *CUE)},
+    **{channel.name: f"[{channel.unit}] {channel.positive}" for channel in (*MOTION, *CUE, *CHASSIS_CHANNELS)},
     "time": "[ns] monotonic clock: when the frame came; in a cue, the tick's deadline",
     "index": "[1] place on the time grid; a gap is a skipped tick",
     "deadline": "[ns] monotonic clock",
@@ -82,6 +83,9 @@ def _record(name: str, schema: str, dtype: np.dtype[np.void], **nested: str) -> 
 FRAME = _record("/motioncue/frame", "motioncue/msg/Motion", MOTION_DTYPE)
 """The motion of each frame of the simulator."""
 
+CHASSIS = _record("/motioncue/chassis", "motioncue/msg/Chassis", CHASSIS_DTYPE)
+"""What a frame says of wheels, suspension and cab, of a source that does; NaN where it says nothing."""
+
 TICK = _record("/motioncue/tick", "motioncue/msg/Tick", TICK_DTYPE, motion="motioncue/Motion", cue="motioncue/Cue")
 """Each tick of the emitter: motion used, cue and actuators sent, state, weight, lateness."""
 
@@ -98,7 +102,7 @@ EVENT = Topic(
 SETTINGS = Topic("/motioncue/settings", "motioncue/msg/Settings", "int64 time\nint64 number\nstring profile")
 """The profile in force from a time on, as JSON of its tables; numbers begin at 0 and grow by 1 at each retune."""
 
-TOPICS = {topic.name: topic for topic in (PACKAGE, FRAME, TICK, EVENT, SETTINGS)}
+TOPICS = {topic.name: topic for topic in (PACKAGE, FRAME, CHASSIS, TICK, EVENT, SETTINGS)}
 """The topics by name."""
 
 

@@ -4,16 +4,23 @@ import math
 
 import numpy as np
 import pytest
+from same_bits import assert_same_bits
 from test_car_channels import Wire
 from trouble_helpers import broken
 
 import motioncue
-from motioncue.core.channels import CHASSIS, MOTION, TEXTURE, WHEELS
+from motioncue import sources
+from motioncue.core.channels import CHASSIS, CHASSIS_DTYPE, MOTION, TEXTURE, WHEELS
 from motioncue.core.clock import FakeClock
+from motioncue.engine import replay
 from motioncue.engine.assembly import chain_of
 from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
 from motioncue.output.actuation import ChassisMotion
+from motioncue.profile.profile import Record
+from motioncue.recording.export import export
+from motioncue.recording.mcap_reader import McapFile
+from motioncue.recording.recording import read
 
 START = 1_000_000_000
 FRAME_S = 1 / 60
@@ -271,3 +278,73 @@ def test_a_stepper_fed_by_a_program_sends_them_too():
     for _ in range(300):
         stepper.step(b"")
     assert not any(stepper.packets["motion"].view(SENT)[0])
+
+
+# Recordings.
+
+
+@pytest.mark.rt
+def test_it_is_recorded_to_the_bit_and_its_replay_sends_the_same_packets(driven, tmp_path, monkeypatch):
+    rng = np.random.default_rng(11)
+    car, said = driven(), []
+
+    def rough(time):
+        said.append({name: rng.normal(0.0, 0.02) for name in NAMES} | {"rumble_rear_left": math.nan})
+        return said[-1]
+
+    with car.pipeline.record(Record(file=str(tmp_path / "run.mcap")), {}):
+        car.drive(3.0, rough)
+        park_for_half_a_second(car, rough)
+        car.drive(2.0, rough)
+        car.pipeline.emitter.stop()
+        car.run(0.5)
+    recorded = read(tmp_path / "run.mcap")
+    assert recorded.chassis.dtype == CHASSIS_DTYPE
+    np.testing.assert_array_equal(recorded.chassis["time"], recorded.motion["time"])
+    for name in NAMES:
+        expected = np.array([row[name] for row in said])
+        assert_same_bits(recorded.chassis[name], expected)
+
+    wires = []
+
+    def with_output(profile, clock):
+        pipeline = Pipeline(profile, clock)
+        wires.append(Wire(pipeline.emitter, profile))
+        return pipeline
+
+    monkeypatch.setattr(replay, "Pipeline", with_output)
+    again = replay.repeat(recorded, progress=lambda done, total: wires[0].receive())
+    wires[0].receive()
+    wires[0].close()
+    assert_same_bits(again.chassis, recorded.chassis)
+    assert wires[0].packets == car.wire.packets
+    assert len(wires[0].packets) > 1500
+
+
+def park_for_half_a_second(car, rough):
+    car.pipeline.emitter.park()
+    car.drive(0.5, rough)
+    car.pipeline.emitter.engage()
+
+
+@pytest.mark.rt
+def test_a_recording_of_it_is_a_table_with_units(driven, tmp_path):
+    car = driven()
+    with car.pipeline.record(Record(file=str(tmp_path / "run.mcap")), {}):
+        car.drive(1.0, sines)
+    recorded = read(tmp_path / "run.mcap")
+    assert recorded.units("chassis")["suspension_velocity_rear_left"] == "m/s"
+    export(recorded, tmp_path / "chassis.csv", "chassis")
+    lines = (tmp_path / "chassis.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 61
+    assert lines[0].startswith("t [s],time [ns],suspension_front_left [m],")
+    part = recorded.between(0.2, 0.4)
+    assert len(part.chassis) == len(part.motion) == 12
+    assert "motioncue/msg/Chassis" in [name for name, *_ in McapFile(tmp_path / "run.mcap").schemas.values()]
+
+
+def test_a_package_is_shown_with_its_channels():
+    row = np.zeros(1, PACKET)
+    row["slip_rear_right"] = 1.5
+    source = sources.source(sources.system_of(profile_of().source))
+    assert source.identify(row.tobytes()).decode(row.tobytes())["slip_rear_right"] == 1.5

@@ -245,7 +245,7 @@ cdef class Emitter:
         self.foresee(self._deadline - (self._bridge.age - age))
         self.cue(&step)
         t.weight = step.weight
-        if s.platform & STANDS:
+        if s.platform & STANDS and self._driven >= 0:    # a recording may say so of no platform
             chain_stand(self._cued.now.chains[self._driven], t.feedback, s.platform & FOUND)
         # A frame may be there before the first tick: the platform is parked all the same, and rises from there.
         parked = self.parked() or not mc_load(&self._counts.ticks)

@@ -589,6 +589,16 @@ cdef class Intake:
         view[0] = self.intake.motion
         return out
 
+    def chassis(self):
+        """Return what the newest package said of wheels, suspension and cab: an array of the order of ``CHASSIS``.
+
+        None if the source says nothing of them; for use without a receiver.
+        """
+        cdef int i
+        if not self.intake.publication.with_chassis:
+            return None
+        return np.array([self.intake.chassis[i] for i in range(CHASSIS)])
+
     def world(self):
         """Return position and velocity of the newest frame in world axes [m, m/s].
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from motioncue import sources
 from motioncue.bridge.bridge import Bridge
-from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import CHASSIS as CHASSIS_CHANNELS
+from motioncue.core.channels import CHASSIS_DTYPE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.capture import is_capture
 from motioncue.recording.drive import KILLED, hole_text
@@ -96,6 +97,8 @@ class Frames(NamedTuple):
     """All packages; one without a frame has the time of the next frame."""
     rejected: Mapping[str, int]
     """Refused packages by reason."""
+    chassis: npt.NDArray[np.void] = np.zeros(0, CHASSIS_DTYPE)
+    """What each frame says of wheels, suspension and cab; empty if the source says nothing."""
 
 
 def read_frames(
@@ -126,6 +129,7 @@ def frames_of(
     count = 0  # frames so far
     began = 0.0  # start of the session on the recording's clock [s]
     others = 0  # packages that do not affect the clock
+    beside = []  # wheels, suspension and cab of each frame
     for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):
         if not is_frame and intake.rejected and not as_received:
             raise PacketError(f"{name}: package {place} refused: {', '.join(intake.rejected)}")
@@ -135,6 +139,8 @@ def frames_of(
             others = intake.others
             continue
         row = intake.frame()
+        if (chassis := intake.chassis()) is not None:
+            beside.append(chassis)
         memory[count] = row.view(memory.dtype)[0]
         places[count], times[count] = place, began + row["frame_time"][0]
         count += 1
@@ -142,7 +148,7 @@ def frames_of(
     if as_received and arrivals is not None:
         motion["time"] -= START_NS
         came = [round(1e9 * (time - arrivals[0])) for time in arrivals]
-        return Frames(motion, list(map(Timed, came, packages)), intake.rejected)
+        return Frames(motion, list(map(Timed, came, packages)), intake.rejected, _chassis(motion, beside))
     if count > 1 and not times.any():
         raise PacketError(
             f"{name}: neither {system} nor the file says when frames came; give their rate (--rate; in Python rate_hz)"
@@ -151,7 +157,18 @@ def frames_of(
         motion["time"] = np.round((times - times[0]) * 1e9)
     frames = motion["time"] if count else np.zeros(1, np.int64)
     nexts = np.minimum(np.searchsorted(places, np.arange(len(packages))), len(frames) - 1)
-    return Frames(motion, list(map(Timed, frames[nexts].tolist(), packages)), intake.rejected)
+    timed = list(map(Timed, frames[nexts].tolist(), packages))
+    return Frames(motion, timed, intake.rejected, _chassis(motion, beside))
+
+
+def _chassis(motion: npt.NDArray[np.void], beside: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.void]:
+    """Return wheels, suspension and cab of frames as records, with the times of these."""
+    out = np.zeros(len(beside), CHASSIS_DTYPE)
+    if beside:
+        out["time"] = motion["time"]
+        for channel, values in zip(CHASSIS_CHANNELS, np.array(beside).T, strict=True):
+            out[channel.name] = values
+    return out
 
 
 def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str = "hold") -> npt.NDArray[np.void]:
@@ -363,7 +380,10 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, pick: Pic
     recording = Recording([package.data for package in drive.packages], times, 0, {})
     decoded = _decoded(recording, found, name, rate_hz, options)
     decoded.motion["time"] += drive.packages[0].time
-    return drive._replace(motion=decoded.motion, unreadable=drive.unreadable + decoded.unreadable)
+    decoded.chassis["time"] += drive.packages[0].time
+    return drive._replace(
+        motion=decoded.motion, chassis=decoded.chassis, unreadable=drive.unreadable + decoded.unreadable
+    )
 
 
 def _system(raw: Raw, name: str, pick: Pick) -> System:
@@ -392,7 +412,8 @@ def _decoded(
         for reason, count in refused
         if count and reason != UNREADABLE  # said in words
     ]
-    return Drive(frames.motion, np.zeros(0, TICK_DTYPE), packages, [], [], {}, (*recording.unreadable, *unreadable))
+    said = (*recording.unreadable, *unreadable)
+    return Drive(frames.motion, np.zeros(0, TICK_DTYPE), packages, [], [], {}, said, frames.chassis)
 
 
 def _from_mcap(path: str | Path) -> Drive:

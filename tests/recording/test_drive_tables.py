@@ -48,7 +48,7 @@ def test_a_table_is_flat_with_names_and_one_zero(drive):
     assert {f"cue_{channel.name}": channel.unit for channel in CUE}.items() <= units.items()
     assert (units["t"], units["leg_1"]) == ("s", "m")
     assert drive.began == datetime.fromtimestamp(10**9, UTC) + timedelta(seconds=5)
-    with pytest.raises(ConfigError, match="found 'tick', allowed are ticks, frames, events"):
+    with pytest.raises(ConfigError, match="found 'tick', allowed are ticks, frames, chassis, events"):
         drive.table("tick")
 
 

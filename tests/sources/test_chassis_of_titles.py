@@ -7,8 +7,9 @@ import pytest
 
 from motioncue.core.channels import CHASSIS, WHEELS
 from motioncue.recording.recording import read
-from motioncue.sources import by_profile, twin
+from motioncue.sources import by_profile
 from motioncue.sources.described.channels import CHANNELS
+from motioncue.sources.described.twin import Car
 
 STAGE = Path(__file__).parents[1] / "data" / "packets" / "described" / "dirt_rally_2.bin"
 
@@ -62,7 +63,7 @@ def test_on_a_real_stage_the_velocity_is_the_slope_of_the_travel(stage):
 def test_each_field_is_read_at_its_place_in_its_unit_and_sense(name, offset, format, wire, channel, value):
     source = by_profile(name)
     intake = source.intake()
-    package = bytearray(next(paced.package for paced in twin(name).driven("tour", duration_s=1.0) if paced.motion))
+    package = bytearray(next(paced.package for paced in Car(source).driven("tour", duration_s=1.0) if paced.motion))
     package[offset : offset + 4] = np.array(wire, format).tobytes()
     intake.feed(bytes(package), 1_000_000_000)
     assert intake.accepted == 1

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing, sources
-from motioncue.core.channels import AHEAD_S, BODY, CHASSIS, CHASSIS_DTYPE, CUE, CUE_DTYPE, MOTION_DTYPE, MOVERS
+from motioncue.core.channels import AHEAD_S, BODY, CHASSIS, CHASSIS_DTYPE, CUE, CUE_DTYPE, MOTION_DTYPE, MOVERS, WHEELS
 from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.fitting import gains_for
@@ -25,7 +25,7 @@ from motioncue.output.actuation import CarMotion, ChassisMotion, OutputChain, Up
 from motioncue.output.check_in import check_exchanges
 from motioncue.platforms import build as platforms
 from motioncue.platforms.servo import PlatformPose, Servos
-from motioncue.platforms.settings import ActuatorBounds, Platform
+from motioncue.platforms.settings import ActuatorBounds, Platform, Posts
 from motioncue.profile.explain import explain, shown
 from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, platform_table, profile_text
 from motioncue.safety.limiter import CueLimits, OutputLimits
@@ -402,10 +402,12 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     if reads & set(CarMotion.fills):
         pace = min(1.0, period_ns_of(profile) * 1e-9 / profile.supervisor.fade_s)
         stages.append(CarMotion(limits_of_car(profile, output), pace))
-    if reads & set(ChassisMotion.fills):
-        stages.append(chassis_of(profile, output, reads))
     poses = bool(reads & set(PlatformPose.fills))
-    if profile.platform is not None and (poses or any(name.startswith("actuator_") for name in reads)):
+    moves = profile.platform is not None and (poses or any(name.startswith("actuator_") for name in reads))
+    lifts = moves and isinstance(profile.platform, Posts) and profile.platform.corners is not None
+    if lifts or reads & set(ChassisMotion.fills):
+        stages.append(chassis_of(profile, output, reads, lifts=lifts))
+    if profile.platform is not None and moves:
         planned = profile.cueing.eases and profile.cueing.for_platform
         stages.append(platforms.stage_of(profile.platform, period_ns_of(profile), planned=planned))
     if poses:
@@ -418,9 +420,19 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     return chain
 
 
-def chassis_of(profile: Profile, output: Output, reads: Collection[str]) -> ChassisMotion:
-    """Return the stage for what one output sends of wheels, suspension and cab, and its tactile signal."""
+def chassis_of(profile: Profile, output: Output, reads: Collection[str], *, lifts: bool = False) -> ChassisMotion:
+    """Return the stage for what one output sends of wheels, suspension and cab, and its tactile signal.
+
+    If it `lifts`, the platform's corners follow the wheels.
+    """
     dt, tactile = period_ns_of(profile) * 1e-9, output.tactile
+    posts, corners = None, (0.0, 1.0, 1.0, 1.0, 1.0)
+    if lifts and isinstance(profile.platform, Posts) and profile.platform.corners is not None:
+        table, posts = profile.platform.corners, corners_of(profile.platform)
+        bounds = platforms.build(profile.platform).bounds
+        # Of all four wheels together, a post gets one and a half times the largest: there is room for the cue then.
+        slowest, softest = (min(getattr(each, name) for each in bounds) for name in ("speed", "acceleration"))
+        corners = (table.gain, table.cutoff_hz, table.most_m, 0.5 * slowest, 0.5 * softest)
     return ChassisMotion(
         reads,
         output.limits.chassis_bounds(),
@@ -429,7 +441,25 @@ def chassis_of(profile: Profile, output: Output, reads: Collection[str]) -> Chas
         road=tactile.suspension,
         engine=tactile.engine,
         order=tactile.order,
+        posts=posts,
+        corners=corners,
     )
+
+
+def corners_of(platform: Posts) -> list[tuple[float, float]]:
+    """Return the places of four posts in the order of the wheels, or raise ConfigError unless each corner has one."""
+    x, y = (sum(place[axis] for place in platform.at_m) / len(platform.at_m) for axis in range(2))
+    found = [
+        [place for place in platform.at_m if (place[0] > x) == front and (place[1] > y) == right]
+        for front in (True, False)
+        for right in (False, True)
+    ]
+    if [len(each) for each in found] != [1] * len(WHEELS):
+        raise ConfigError(
+            f"platform.corners: found {len(platform.at_m)} posts, allowed are four: one in front at the left, one in front at the "
+            f"right, and two behind likewise"
+        )
+    return [each[0] for each in found]
 
 
 def pose_of(profile: Profile, output: Output) -> PlatformPose:

@@ -142,6 +142,12 @@ ctypedef struct ChassisState:
     Limit wanted[CHASSIS]   # newer bounds, which wait until what is sent can keep them
     bint waits[CHASSIS]
     bint shakes             # the tactile signal is sent
+    bint lifts              # the corners of the platform follow the wheels
+    double lift_gain        # [m/m]
+    Limit lift_limits[4]    # on what each wheel adds [m]
+    double lift_pass        # of the high-pass [1/tick]
+    double lift_slow[4]     # its states: what of each wheel's travel is slower [m]
+    double lift_plane[3][4] # heave [m/m], roll and pitch [rad/m] by the height of each corner
     Tactile tactile
 
 

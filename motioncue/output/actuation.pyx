@@ -206,6 +206,21 @@ cdef void take_wanted(Limit* now, Limit* wanted, bint* waits, double* value) noe
         waits[0] = False
 
 
+cdef void lift_corners(ChassisState* s, double weight, Cue* cue) noexcept nogil:
+    """Add what the wheels' bumps do to the plane of the seat."""
+    cdef double height
+    cdef int i
+    for i in range(WHEELS):
+        if weight == 0.0:
+            s.lift_slow[i] = s.newest[i]    # nothing is a bump that came before
+        s.lift_slow[i] += s.lift_pass * (s.newest[i] - s.lift_slow[i])
+        height = weight * s.lift_gain * (s.newest[i] - s.lift_slow[i])
+        limiter_step(&s.lift_limits[i], &height)
+        cue.heave_displacement += s.lift_plane[0][i] * height
+        cue.roll += s.lift_plane[1][i] * height
+        cue.pitch += s.lift_plane[2][i] * height
+
+
 cdef void chassis_tick(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
@@ -225,6 +240,8 @@ cdef void chassis_tick(
         if s.waits[i]:
             take_wanted(&s.limits[i], &s.wanted[i], &s.waits[i], &out[i])
         limiter_step(&s.limits[i], &out[i])
+    if s.lifts:
+        lift_corners(s, weight, &actuation.cue)
     if s.shakes:
         actuation.tactile = weight * tactile_step(&s.tactile, s.chassis, s.motion)
 
@@ -234,6 +251,9 @@ cdef void chassis_reset(void* state) noexcept nogil:
     cdef int i
     s.begun = False
     memset(s.newest, 0, sizeof(s.newest))
+    memset(s.lift_slow, 0, sizeof(s.lift_slow))
+    for i in range(WHEELS):
+        s.lift_limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     for i in range(CHASSIS):
         s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     tactile_rest(&s.tactile)
@@ -244,6 +264,9 @@ cdef bint chassis_at_rest(const void* state) noexcept nogil:
     cdef int i
     for i in range(CHASSIS):
         if s.limits[i].state.x != 0.0 or s.limits[i].state.v != 0.0:
+            return False
+    for i in range(WHEELS if s.lifts else 0):
+        if s.lift_limits[i].state.x != 0.0 or s.lift_limits[i].state.v != 0.0:
             return False
     return True
 
@@ -257,6 +280,8 @@ cdef void chassis_continue(
     s.fade, s.begun = before.fade, before.begun
     s.fade.pace = pace
     memcpy(s.newest, before.newest, sizeof(s.newest))
+    memcpy(s.lift_slow, before.lift_slow, sizeof(s.lift_slow))
+    memcpy(s.lift_limits, before.lift_limits, sizeof(s.lift_limits))    # fixed while it runs
     for i in range(CHASSIS):
         s.wanted[i] = s.limits[i]
         s.limits[i] = before.limits[i]
@@ -284,9 +309,18 @@ cdef class ChassisMotion(Stage):
         Firings per turn of the engine: half its cylinders if it has four strokes.
     pace : float
         That of the fade while the platform is parked, if nobody says how much of the motion is sent [1/tick].
+    posts : sequence of (float, float), optional
+        Where the platform's corners are, in the order of ``WHEELS``: forward, right [m].
+    corners : (float, float, float, float, float)
+        What they add: the gain [m/m], the cutoff of the high-pass [Hz], and the largest height, speed and acceleration
+        for one wheel [m, m/s, m/s^2].
 
     Notes
     -----
+    With `posts`, heave, roll and pitch of the output's cue get the plane nearest to the heights of the four corners, each
+    the weight times gain HP(travel) within its own bounds: a corner forward x and right y of the middle
+    rises by heave + x pitch - y roll.  Bounds of actuators come after it.
+
     A channel that is no number keeps its value; one that never was is 0.  With the suspension velocities v (the slope of
     the travel where a source has no velocity), the engine's speed n [rpm], and c(x) for x kept within -m and m, the
     tactile signal is the weight of the fade times::
@@ -305,7 +339,10 @@ cdef class ChassisMotion(Stage):
 
     fills = tuple([channel.name for channel in TEXTURE])
 
-    def __cinit__(self, reads, bounds, *, double dt, double pace, double road=1.0, double engine=0.2, double order=2.0):
+    def __cinit__(
+        self, reads, bounds, *, double dt, double pace, double road=1.0, double engine=0.2, double order=2.0,
+        posts=None, corners=(0.0, 1.0, 1.0, 1.0, 1.0),
+    ):
         cdef ChassisState* s = &self._state
         memset(s, 0, sizeof(ChassisState))
         for place, (channel, (value, rate, acceleration, jerk)) in enumerate(zip(TEXTURE, bounds, strict=False)):
@@ -314,6 +351,17 @@ cdef class ChassisMotion(Stage):
                 s.places[s.count] = place
                 s.count += 1
         s.shakes = "tactile" in reads
+        if posts is not None:
+            s.lifts = True
+            s.lift_gain, s.lift_pass = corners[0], 1.0 - exp(-2.0 * M_PI * corners[1] * dt)
+            for place in range(WHEELS):
+                s.lift_limits[place] = limit_of(corners[2], corners[3], corners[4], 0.0, dt)
+            # A corner rises by heave + forward * pitch - right * roll.
+            s.lift_plane = np.linalg.pinv([[1.0, -right, forward] for forward, right in posts])
+            for place in range(WHEELS):     # what their bumps are made of is read, sent or not
+                if place not in list(s.places)[: s.count]:
+                    s.places[s.count] = place
+                    s.count += 1
         s.fade.pace = pace
         s.tactile.dt, s.tactile.road, s.tactile.engine, s.tactile.order = dt, road, engine, order
         s.tactile.pass_up = 1.0 - exp(-2.0 * M_PI * LOWEST_HZ * dt)

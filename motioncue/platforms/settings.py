@@ -200,6 +200,20 @@ class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"
     """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
 
 
+class Corners(Table, frozen=True, kw_only=True):
+    """What the posts add of the car's own suspension, each of its corner's wheel: bumps that a washout levels out.
+
+    Four posts carry one stiff frame, so they move by the plane that is nearest to the four wheels.
+    """
+
+    gain: Annotated[float, msgspec.Meta(ge=0, le=10)] = 1.0
+    """Height of the seat's corner for the travel of its wheel [m/m]: a wheel that goes up lifts its corner."""
+    cutoff_hz: Annotated[float, msgspec.Meta(ge=0.1, le=20)] = 1.0
+    """What is slower than this is left out [Hz]: the load in a long turn is no bump."""
+    most_m: Annotated[float, msgspec.Meta(gt=0, le=0.1)] = 0.01
+    """Largest height that one wheel asks of its corner [m], at half of the posts' speed and acceleration at most."""
+
+
 class Posts(PlatformTable, frozen=True, kw_only=True, tag="posts"):
     """Two to four posts that carry a frame: `post_1` and so on."""
 
@@ -207,6 +221,8 @@ class Posts(PlatformTable, frozen=True, kw_only=True, tag="posts"):
     """Position of each post, from the motion reference point: forward, right [m]."""
     post: Travel | tuple[Travel, ...]
     """Bounds of the posts: one table for all, or a list with one for each."""
+    corners: Corners | None = None
+    """The car's suspension at four posts, one at each corner; not given: none."""
 
 
 class Axes(PlatformTable, frozen=True, kw_only=True, tag="axes"):

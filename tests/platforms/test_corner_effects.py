@@ -1,0 +1,124 @@
+"""What four posts add of the car's suspension: each corner follows its wheel, as far as a stiff frame can."""
+
+import numpy as np
+import pytest
+
+import motioncue
+from motioncue.core.channels import CHASSIS_DTYPE, CUE_DTYPE, MOTION_DTYPE, WHEELS
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.pipeline import Pipeline
+from motioncue.errors import ConfigError
+
+DT = 3_000_030e-9
+FIELDS = [{"offset": 4 * number, "type": "f4", "channel": f"actuator_{number + 1}"} for number in range(4)]
+
+
+def profile_of(corners=None, **platform):
+    table = {
+        "platform": {"preset": "posts-4", **({"corners": corners} if corners is not None else {}), **platform},
+        "output": {
+            "system": "custom",
+            "gauges": None,
+            "motion": "udp://127.0.0.1:4123",
+            "packet": {"size": 16, "fields": FIELDS},
+        },
+    }
+    return load_profile("program-dk", "cueing={algorithm='classical', preset='small'}", table)
+
+
+def heights(profile, weight=None, **travel):
+    """Return the post at each wheel's corner [m], for suspension travel by wheel, while the cue is at neutral."""
+    ticks = len(next(iter(travel.values())))
+    chassis = np.zeros(ticks, CHASSIS_DTYPE)
+    for wheel, values in travel.items():
+        chassis[f"suspension_{wheel}"] = values
+    share = np.ones(ticks) if weight is None else weight
+    motion = np.zeros(ticks, MOTION_DTYPE)
+    sent = motioncue.actuate(profile, np.zeros(ticks, CUE_DTYPE), motion=motion, weight=share, chassis=chassis)
+    places, out = profile.platform.at_m, {}
+    middle = np.mean(places, axis=0)
+    for number, (forward, right) in enumerate(places):
+        wheel = f"{'front' if forward > middle[0] else 'rear'}_{'right' if right > middle[1] else 'left'}"
+        out[wheel] = sent["actuators"][:, number]
+    return out
+
+
+TIME = np.arange(3000) * DT
+BUMP = 0.004 * np.sin(2.0 * np.pi * 5.0 * TIME)
+
+
+def high_passed(travel, cutoff_hz=1.0):
+    share, slow, out = 1.0 - np.exp(-2.0 * np.pi * cutoff_hz * DT), 0.0, []
+    for value in travel:
+        slow += share * (value - slow)
+        out.append(value - slow)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("wheel", WHEELS)
+def test_a_wheel_that_goes_up_lifts_its_corner_most(wheel):
+    """The plane nearest to one raised corner of a rectangle: 3/4 there, 1/4 beside it, -1/4 at the opposite one."""
+    found = heights(profile_of({"gain": 1.0}), **{wheel: BUMP})
+    front, left = "front" in wheel, "left" in wheel
+    beside = f"{'front' if front else 'rear'}_{'right' if left else 'left'}"
+    along = f"{'rear' if front else 'front'}_{'left' if left else 'right'}"
+    opposite = f"{'rear' if front else 'front'}_{'right' if left else 'left'}"
+    expected = high_passed(BUMP)
+    for corner, share in ((wheel, 0.75), (beside, 0.25), (along, 0.25), (opposite, -0.25)):
+        np.testing.assert_allclose(found[corner][100:], share * expected[100:], atol=3e-5)
+
+
+def test_all_wheels_up_lift_the_seat_and_both_front_wheels_its_nose():
+    found = heights(profile_of({"gain": 1.0}), **dict.fromkeys(WHEELS, BUMP))
+    for wheel in WHEELS:
+        np.testing.assert_allclose(found[wheel][100:], high_passed(BUMP)[100:], atol=3e-5)
+    found = heights(profile_of({"gain": 0.5}), front_left=BUMP, front_right=BUMP)
+    for wheel in WHEELS:
+        expected = 0.5 * high_passed(BUMP) * ("front" in wheel)
+        np.testing.assert_allclose(found[wheel][100:], expected[100:], atol=3e-5)
+
+
+def test_a_lasting_load_is_left_out_and_no_wheel_adds_more_than_its_bound():
+    long = np.where(TIME < 0.5, 0.0, 0.003)
+    found = heights(profile_of({"gain": 1.0}), front_left=long)
+    assert np.abs(found["front_left"][-300:]).max() < 1e-6
+    found = heights(profile_of({"most_m": 0.002}), front_left=10.0 * BUMP)
+    assert np.abs(found["front_left"]).max() == pytest.approx(0.75 * 0.002, rel=0.01)
+
+
+def test_it_is_off_unless_asked_for_and_without_suspension_nothing_moves():
+    assert all(not values.any() for values in heights(profile_of(), front_left=BUMP).values())
+    assert all(not values.any() for values in heights(profile_of({"gain": 1.0}), front_left=0.0 * BUMP).values())
+
+
+def test_it_fades_with_the_cue_and_is_at_rest_as_soon():
+    weight = np.clip((4.0 - TIME) / 2.0, 0.0, 1.0)
+    found = heights(profile_of({"gain": 1.0}), weight, front_left=BUMP)
+    inside = slice(700, 1300)
+    np.testing.assert_allclose(found["front_left"][inside], (0.75 * weight * high_passed(BUMP))[inside], atol=5e-5)
+    assert all(not values[1400:].any() for values in found.values())
+
+
+def test_spikes_keep_the_bounds_of_every_post():
+    rng = np.random.default_rng(2)
+    spikes = {wheel: rng.choice([-1.0, 0.0, 1.0, np.nan, np.inf], 3000) for wheel in WHEELS}
+    profile = profile_of({"gain": 10.0, "most_m": 0.1})
+    bounds = profile.platform.post
+    for values in heights(profile, **spikes).values():
+        assert np.isfinite(values).all()
+        assert (values >= bounds.min_m).all()
+        assert (values <= bounds.max_m).all()
+        assert np.abs(np.diff(values)).max() <= bounds.speed_m_s * DT * (1.0 + 1e-9)
+        assert np.abs(np.diff(values, 2)).max() <= bounds.acceleration_m_s2 * DT * DT * (1.0 + 1e-6)
+
+
+def test_posts_that_are_not_at_four_corners_are_refused():
+    with pytest.raises(ConfigError, match=r"platform\.corners: found 3 posts, allowed are four"):
+        profile_of({"gain": 1.0}, preset="posts-3")
+
+
+def test_it_is_fixed_while_it_runs():
+    pipeline = Pipeline(profile_of({"gain": 1.0}), FakeClock(10**9))
+    with pytest.raises(ConfigError, match=r"platform\.corners"):
+        pipeline.retune("platform.corners.gain=2")

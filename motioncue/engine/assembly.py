@@ -456,8 +456,8 @@ def corners_of(platform: Posts) -> list[tuple[float, float]]:
     ]
     if [len(each) for each in found] != [1] * len(WHEELS):
         raise ConfigError(
-            f"platform.corners: found {len(platform.at_m)} posts, allowed are four: one in front at the left, one in front at the "
-            f"right, and two behind likewise"
+            f"platform.corners: found {len(platform.at_m)} posts, allowed are four: one in front at the "
+            f"left, one in front at the right, and two behind likewise"
         )
     return [each[0] for each in found]
 

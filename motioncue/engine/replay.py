@@ -59,7 +59,7 @@ def replay(
     """Return every tick that the engine makes from a recording."""
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     system = sources.system_of(profile.source)
-    motion, packages, _ = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
+    motion, packages, *_ = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
     if not len(motion):
         raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")
     end = START_NS + int(motion["time"][-1]) + round(tail_s * 1e9)

@@ -62,8 +62,8 @@ class Value(Measured, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
     channel: str | None = None
     """A channel of the cue, in SI units; or car_surge and so on, what the car itself does; or car_suspension_front_left
-    and so on, its wheels, suspension and cab; or tactile, for shakers; or up_east, up_north, up_up, the body's up axis in
-    world axes; or an actuator of the platform, such as leg_1, also as actuator_1."""
+    and so on, its wheels, suspension and cab; or tactile, for shakers; or up_east, up_north, up_up, the body's up
+    axis in world axes; or an actuator of the platform, such as leg_1, also as actuator_1."""
     sum: Annotated[dict[str, Factor], msgspec.Meta(min_length=1, max_length=16)] | None = None
     """Weights of several channels, in place of `channel`."""
     absent: Factor = 0.0

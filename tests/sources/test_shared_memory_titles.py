@@ -176,7 +176,7 @@ def test_suspension_is_described_for_decode_and_recordings():
     automobilista_2(page, 1)
     fields = source.identify(data := gathered(page, source.gather.windows)).decode(data)
     wheels = ("front_left", "front_right", "rear_left", "rear_right")
-    assert [fields[f"suspension_travel_{wheel}"] for wheel in wheels] == pytest.approx([0.01, 0.02, 0.03, 0.04])
+    assert [fields[f"suspension_{wheel}"] for wheel in wheels] == pytest.approx([0.01, 0.02, 0.03, 0.04])
     assert [fields[f"suspension_velocity_{wheel}"] for wheel in wheels] == pytest.approx([-0.1, -0.2, -0.3, -0.4])
 
 

@@ -189,8 +189,8 @@ def test_a_chain_forgets_when_it_is_reset():
 
 
 def test_an_argument_that_is_not_a_chain_is_refused():
-    with pytest.raises(ValueError, match="found 6, allowed are 5"):
-        OutputChain([UpVector() for _ in range(6)])
+    with pytest.raises(ValueError, match="found 7, allowed are 6"):
+        OutputChain([UpVector() for _ in range(7)])
     with pytest.raises(TypeError, match="found 3, allowed are objects of Stage"):
         OutputChain([3])
     with pytest.raises(ConfigError, match="cues: found float64"):

@@ -34,7 +34,8 @@ def drive(name: str) -> np.ndarray:
     """Return a drive by its name or file."""
     if name != "rally":
         return drive_of(name, None, None)
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+    tests = Path(__file__).parents[1] / "tests"
+    sys.path[:0] = [str(tests), str(tests / "support")]
     import rally
     from helpers import truth
 

@@ -14,9 +14,9 @@ import numpy as np
 
 import motioncue
 from motioncue.cli.score import drive_of
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.assembly import load_profile_on
-from motioncue.core.channels import MOTION_DTYPE
 from motioncue.errors import MotioncueError
 from motioncue.scoring.quality import fast_tilt, worst
 from motioncue.scoring.scene import Scene
@@ -120,7 +120,9 @@ def worst_row(platform: str, drives: dict[str, np.ndarray]) -> str:
             tried = felt(platform, motion, "cueing.algorithm=predictive", f"cueing.tilt.burst_deg={burst}")
             if same[0].fast > other.fast or same[0].fast < tried.fast <= other.fast:
                 same = tried, f"{burst:g}°"
-        each = [f"{found.worst[0]:.2f}, {found.worst[1]:.2f} @ {100 * found.fast:.0f}" for found in (other, plain, same[0])]
+        each = [
+            f"{found.worst[0]:.2f}, {found.worst[1]:.2f} @ {100 * found.fast:.0f}" for found in (other, plain, same[0])
+        ]
         cells.append(f"{each[0]}; {each[1]}; {each[2]} ({same[1]})")
     return f"| `{platform}` | {' | '.join(cells)} |"
 

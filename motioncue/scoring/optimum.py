@@ -135,7 +135,9 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     share = min(_kept(motion, built, group, between) for group in groups)
     if share < 1.0:
         wanted, smaller = solved(ROUNDS), share * motion
-        motion = min((smaller + part * (wanted - smaller) for part in (*PARTS, 0.0)), key=lambda tried: missed(tried)[0])
+        motion = min(
+            (smaller + part * (wanted - smaller) for part in (*PARTS, 0.0)), key=lambda tried: missed(tried)[0]
+        )
     return motion
 
 
@@ -175,7 +177,7 @@ def _solve(
     between: _Between,
     rounds: int,
 ) -> None:
-    """Fill in the motion of a group's actuators, the solution of its program; add the rows that it lacks to `between`."""
+    """Fill in the motion of a group's actuators, the solution of its program; add rows that it lacks to `between`."""
     import clarabel
     from scipy import sparse
 
@@ -214,7 +216,7 @@ def _solve(
 
 
 def _kept(motion: Array, built: Built, group: _Group, between: _Between) -> float:
-    """Add to `between` where independent actuators exceed their bounds most; return the share of all that keeps them."""
+    """Add to `between` where leading actuators exceed their bounds most; return the share of all that keeps them."""
     bounds, share = ActuatorBounds.columns(built.bounds), 1.0
     for lead in group.leads:
         middle = 0.5 * (bounds.high[lead] + bounds.low[lead]) - built.neutral[lead]

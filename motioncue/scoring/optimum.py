@@ -132,9 +132,12 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
         motion, poses, before, least = tried, reached, least, error
         if before - least < ENOUGH * still:
             break
-    share = min(_kept(motion, built, group, between) for group in groups)
-    if share < 1.0:
-        wanted, smaller = solved(ROUNDS), share * motion
+
+    def within(motion: Array) -> Array:
+        return min(_kept(motion, built, group, between) for group in groups) * motion
+
+    if ((smaller := within(motion)) != motion).any():
+        wanted = within(solved(ROUNDS))
         motion = min(
             (smaller + part * (wanted - smaller) for part in (*PARTS, 0.0)), key=lambda tried: missed(tried)[0]
         )

@@ -26,7 +26,7 @@ PROFILE = "ccd-dk-classical"
 DRIVES = ("sample", "tour", "turns", "brake")
 SIZES = ("small", "medium", "large")
 PLATFORMS = ("box-large", "hexapod-simona", "box-small", "hexapod-dim")
-CONFLICT = ("cueing.weights.conflict=0", "cueing.weights.conflict=2")
+CONFLICT = ("cueing.weights.conflict=2",)
 RARER_DEG, OFTENER_DEG = (4.0, 6.0, 180.0), (1.5, 0.6, 0.2)  # for less fast tilt than with the default, and for more
 
 
@@ -95,12 +95,12 @@ def felt(platform: str, motion: np.ndarray, *overrides: str) -> Felt:
     return Felt(scene.errors(found), fast_tilt(scene.car, found), moments, scene.sickness(poses).conflict)
 
 
-def conflict_row(platform: str, drives: dict[str, np.ndarray]) -> str:
-    """Return conflict without and with its weight, by how much it falls, and what the score loses."""
+def conflict_row(platform: str, drives: dict[str, np.ndarray], overrides: tuple[str, ...]) -> str:
+    """Return conflict as it is and with other settings, by how much it falls, and what the score loses."""
     weights = WEIGHTINGS["best"]
     cells = []
     for motion in drives.values():
-        before, after = (felt(platform, motion, "cueing.algorithm=predictive", weight) for weight in CONFLICT)
+        before, after = (felt(platform, motion, "cueing.algorithm=predictive", *each) for each in ((), overrides))
         scene = Scene(load_profile_on(PROFILE, platform), motion)
         best = scene.errors(scene.felt(best_poses(scene, weights)))
         lost = np.subtract(*(weighed(weights, scene.still, each.by_sense, best) for each in (before, after)))
@@ -133,13 +133,16 @@ def main() -> None:
     parser.add_argument("--drive", action="append", help=f"as for `motioncue score`; by default {', '.join(DRIVES)}")
     parser.add_argument("--platform", action="append", help=f"name or profile; by default {', '.join(PLATFORMS)}")
     parser.add_argument("--table", choices=("score", "conflict", "worst"), default="score", help="what to compare")
+    parser.add_argument("--set", action="append", help=f"for conflict: KEY=VALUE, by default {CONFLICT[0]}")
     chosen = parser.parse_args()
     drives = {name: drive(name) for name in chosen.drive or DRIVES}
     if chosen.table != "score":
         print(f"| platform | {' | '.join(f'`{name}`' for name in drives)} |")
         print(f"|{'---|' * (len(drives) + 1)}")
         for platform in chosen.platform or PLATFORMS:
-            print((conflict_row if chosen.table == "conflict" else worst_row)(platform, drives), flush=True)
+            conflict = chosen.table == "conflict"
+            overrides = tuple(chosen.set or CONFLICT)
+            print(conflict_row(platform, drives, overrides) if conflict else worst_row(platform, drives), flush=True)
         return
     print(f"| platform | algorithm | {' | '.join(f'`{name}`' for name in drives)} | mean | asks for | fast tilt [%] |")
     print(f"|{'---|' * (len(drives) + 5)}")

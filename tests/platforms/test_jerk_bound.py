@@ -46,6 +46,19 @@ def stop_way(speed, acceleration, jerk):
     return speed * math.sqrt(speed / jerk)
 
 
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_bounds_are_widened_at_once_but_for_the_speed_and_for_no_other_actuators(probe, n):
+    """A range and an acceleration in use stay until the state allows less; a speed is kept from the next tick on."""
+    before = np.array([[-1.0, 1.0, 2.0, 3.0, 4.0]] * 4)
+    goal = np.array([[-2.0, 0.5, 1.0, 5.0, np.inf], [-0.5, 3.0, 4.0, 1.0, 2.0]] * 2)
+    bounds = before.copy()
+    probe.relaxed(goal, bounds, n)
+    expected = before.copy()
+    for row, wanted in zip(expected[:n], goal, strict=False):
+        row[:] = min(row[0], wanted[0]), max(row[1], wanted[1]), wanted[2], *np.maximum(row[3:], wanted[3:])
+    np.testing.assert_array_equal(bounds, expected)
+
+
 @pytest.mark.check
 def test_a_stop_that_is_found_ends_at_rest_within_all_bounds(probe, rng):
     """Tick by tick: evenly to the brake, the brake, evenly back; from any state, whatever was the guess."""

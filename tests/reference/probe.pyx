@@ -237,6 +237,13 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
         const Bounds* bounds, Held* held, JerkStop* stop, int n, double* wanted, int64_t* acted
     )
     bint keep "mc_limit_actuators"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
+    void relax_bounds "mc_relax_bounds"(const Bounds* goal, Bounds* bounds, int n)
+
+
+def relaxed(const double[:, ::1] goal not None, double[:, ::1] bounds not None, int n):
+    """Widen the first `n` bounds (low, high, speed, acceleration, jerk: a row each) to those of `goal`, in place."""
+    assert n <= goal.shape[0] == bounds.shape[0] and goal.shape[1] == bounds.shape[1] == 5
+    relax_bounds(<const Bounds*>&goal[0, 0], <Bounds*>&bounds[0, 0], n)
 
 
 def kept(const double[:, ::1] bounds not None, const double[::1] start not None, double[:, ::1] targets not None):

@@ -121,8 +121,8 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
     click.echo(_safe(text))
     click.echo(_safe(json.dumps(part.profile, indent=1)))
     click.echo(
-        "Beside this, the file holds the simulator's packages and the motion of the drive as they were, and its time "
-        "of day. A game may put a player's name into its packages."
+        "Beside this, the file holds the simulator's packages and the motion of the drive as they were, its time of "
+        "day, and the kept laps that it began with. A game may put a player's name into its packages."
     )
     if not yes and not click.confirm(f"Write {target}?"):
         click.echo("nothing was written")

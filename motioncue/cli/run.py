@@ -267,6 +267,9 @@ def command(
     With --watch, a saved change of the profile's file is applied without a step in the cue.  A change that is not
     valid, or not possible while it runs (systems, endpoints, packets, rate), is refused with its key.
 
+    With --set laps.folder=FOLDER (and laps.name=TRACK), what was felt along the way is kept for the next run there, if
+    the source sends positions and the algorithm plans.
+
     With --view 8765, a page in the browser shows the run, operates it and tunes it (docs/view.md).
 
     \b

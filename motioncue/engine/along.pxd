@@ -4,7 +4,7 @@ Each frame that tells a position becomes, 25 times a second, a row: where the ca
 felt since the row before.  A car that comes by again in that direction is placed between rows; what follows them, at the
 pace that the car has now, is what it will feel next.  What that is worth is for the algorithm to learn: see
 `cueing/predictive`.  Rows of standing, of jumps and of positions that contradict the speed are gaps, over which nothing
-is told.
+is told.  What was felt can be taken out as bytes and given to another session: `Recalled`.
 """
 
 from libc.stdint cimport int64_t
@@ -28,6 +28,18 @@ ctypedef struct Row:
     int gap                 # whether it does not follow the row before
 
 
+ctypedef struct Kept:           # what an earlier session felt; once taken, what was felt before that
+    Row* rows
+    int64_t count
+    double time             # [s] driven until the newest
+    int64_t number          # another for each
+    int64_t taken           # whether a tick has taken it
+
+
+cdef class Recalled:
+    cdef Kept kept
+
+
 cdef class Along:
     cdef Row* rows          # a ring
     cdef double[:, ::1] shares  # of each moment in each row of what is told, AHEAD x TAPS
@@ -45,10 +57,12 @@ cdef class Along:
     cdef bint broken        # whether the next row does not follow the one before
     cdef bint told
     cdef int64_t taken      # when the frame was that what is told counts from [ns]
+    cdef int64_t recalled   # number of what was recalled last; 0: nothing
     cdef Motion now         # that frame
     cdef Motion ahead[AHEAD]
     cdef const Row* row(self, int64_t number) noexcept nogil
     cdef void lose(self) noexcept nogil
+    cdef void recall(self, Kept* kept) noexcept nogil
     cdef void skip(self) noexcept nogil
     cdef void add(self, const Publication* newest) noexcept nogil
     cdef double apart(self, int64_t number) noexcept nogil

@@ -1,19 +1,35 @@
 """The lap before: rows along the way, where the car is among them, and what followed; see the pxd."""
 
 from libc.math cimport NAN, cos, exp, hypot, isfinite, sin
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from motioncue.core.interfaces cimport AHEAD
 from motioncue.core.records cimport Motion, Publication
+from motioncue.core.threads cimport mc_load_acquire, mc_store_release
+
+import struct
+import zlib
 
 import numpy as np
 
 from motioncue.core.channels import AHEAD_S, MOTION_DTYPE
 from motioncue.cueing.preview import shares_of
+from motioncue.errors import PacketError
 
-__all__ = ["Along"]
+__all__ = ["LARGEST", "Along", "Recalled"]
+
+ROW_DTYPE = np.dtype([
+    ("time", "<f8"), ("place", "<f8", 2), ("heading", "<f4", 2), ("speed", "<f4"), ("felt", "<f4", FELT), ("gap", "<i4")
+])
+assert ROW_DTYPE.itemsize == sizeof(Row)
+HEAD = struct.Struct("<16sII")
+MARK = b"motioncue laps 1"      # ends with the version
+LARGEST = HEAD.size + ROWS * ROW_DTYPE.itemsize
+"""Most bytes of what is taken out."""
+MOST = {"time": 1e9, "place": 1e8, "heading": 1.01, "speed": 1e3, "felt": 1e3}     # [s, m, 1, m/s, m/s^2 and rad/s]
+cdef int64_t recalls = 0
 
 cdef enum:
     BEFORE = 25             # rows around the last place in which the car is looked for
@@ -34,6 +50,91 @@ TIMES[:] = AHEAD_S
 
 cdef inline double between(double low, double value, double high) noexcept nogil:
     return low if value < low else (high if value > high else value)
+
+
+cdef bytes packed(const Row* rows, int64_t count, const int64_t* now):
+    """Return the newest rows of a ring as bytes; what a tick overwrites meanwhile, by the count of `now`, is left out."""
+    cdef int64_t first = max(0, count - ROWS + 1)       # a tick may be about to overwrite the one before
+    cdef int64_t number
+    cdef uint8_t[::1] memory
+    found = np.zeros(count - first, ROW_DTYPE)
+    if count > first:
+        memory = found.view(np.uint8)
+        with nogil:
+            for number in range(first, count):
+                memcpy(&memory[(number - first) * sizeof(Row)], &rows[number & (ROWS - 1)], sizeof(Row))
+    found = found[max(0, mc_load_acquire(now) - ROWS + 1 - first) :]
+    found["gap"][:1] = 1
+    body = found.tobytes()
+    return HEAD.pack(MARK, len(found), zlib.crc32(body)) + body
+
+
+def rows_in(bytes data):
+    """Return the rows in what `Along.data` has returned, ROW_DTYPE; raise PacketError if it is anything else."""
+    if len(data) < HEAD.size or data[: len(MARK) - 1] != MARK[:-1]:
+        raise PacketError("found no mark of kept laps")
+    mark, count, check = HEAD.unpack_from(data)
+    if mark != MARK:
+        raise PacketError(f"found laps of version {mark[-1:].decode('latin-1')!r}, allowed is {MARK[-1:].decode()!r}")
+    body = data[HEAD.size :]
+    if count > ROWS or len(body) != count * ROW_DTYPE.itemsize:
+        raise PacketError(f"found {len(body)} bytes for {count} rows of {ROW_DTYPE.itemsize}, of at most {ROWS}")
+    if zlib.crc32(body) != check:
+        raise PacketError("found rows that are not those that were written: the checksum differs")
+    rows = np.frombuffer(body, ROW_DTYPE)
+    for name, most in MOST.items():
+        if not (np.abs(rows[name]) <= most).all():
+            raise PacketError(f"found a row whose {name} is no number, or beyond {most:g}")
+    if (rows["speed"] <= 0.0).any() or (np.diff(rows["time"]) < 0.0).any() or (rows["time"] < 0.0).any():
+        raise PacketError("found rows that go back in time, or stand")
+    return rows
+
+
+cdef class Recalled:
+    """What an earlier session felt, for the ticks to take with their settings.
+
+    Parameters
+    ----------
+    data : bytes
+        What `Along.data` has returned; nothing: begin without a memory.
+
+    Raises
+    ------
+    PacketError
+        If it is anything else; says what was found.
+    """
+
+    def __cinit__(self, bytes data=b""):
+        global recalls
+        cdef const uint8_t[::1] memory
+        rows = rows_in(data) if data else np.zeros(0, ROW_DTYPE)
+        self.kept.rows = <Row*>malloc(ROWS * sizeof(Row))
+        if self.kept.rows == NULL:
+            raise MemoryError
+        memset(self.kept.rows, 0, ROWS * sizeof(Row))   # touches every page, so that no tick waits for one
+        if len(rows):
+            memory = rows.view(np.uint8)
+            memcpy(self.kept.rows, &memory[0], len(rows) * sizeof(Row))
+            self.kept.rows[0].gap = True
+            self.kept.time = rows["time"][-1]
+        self.kept.count = len(rows)
+        recalls += 1
+        self.kept.number = recalls
+
+    def __dealloc__(self):
+        free(self.kept.rows)
+
+    def __len__(self):
+        return self.kept.count
+
+    @property
+    def taken(self):
+        """Whether the ticks go on from it, so that it holds what was felt before."""
+        return bool(mc_load_acquire(&self.kept.taken))
+
+    def data(self):
+        """Return what it holds as bytes."""
+        return packed(self.kept.rows, self.kept.count, &self.kept.count)
 
 
 cdef class Along:
@@ -66,6 +167,23 @@ cdef class Along:
         for i in range(AHEAD):
             view[i] = self.ahead[i]
         return out if self.told else None
+
+    def __len__(self):
+        """Return how many rows there were so far, with those that were recalled."""
+        return mc_load_acquire(&self.count)
+
+    def data(self):
+        """Return what was felt as bytes, at most `LARGEST`; any thread may ask, and no tick waits for it."""
+        return packed(self.rows, mc_load_acquire(&self.count), &self.count)
+
+    cdef void recall(self, Kept* kept) noexcept nogil:
+        """Go on from what an earlier session felt, and leave there what was felt so far."""
+        self.rows, kept.rows = kept.rows, self.rows
+        self.count, kept.count = kept.count, self.count
+        self.time, kept.time = kept.time + PRESENT_S, self.time
+        self.recalled = kept.number
+        self.skip()
+        mc_store_release(&kept.taken, True)
 
     cdef const Row* row(self, int64_t number) noexcept nogil:
         """Return a row by its number."""
@@ -131,7 +249,7 @@ cdef class Along:
                 row.gap = True
                 self.lose()
         self.broken = False
-        self.count += 1
+        mc_store_release(&self.count, self.count + 1)       # for who takes rows out meanwhile
 
     cdef double apart(self, int64_t number) noexcept nogil:
         """Return the distance of the newest row from another in whose direction it goes [m]; else a large one."""

@@ -14,6 +14,7 @@ from motioncue import cueing, sources
 from motioncue.core.channels import AHEAD_S, BODY, CHASSIS, CHASSIS_DTYPE, CUE, CUE_DTYPE, MOTION_DTYPE, MOVERS, WHEELS
 from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
+from motioncue.engine.along import Recalled
 from motioncue.engine.fitting import gains_for
 from motioncue.engine.leaving import check_leaving, leaving_of
 from motioncue.engine.reception import check_endpoints
@@ -266,8 +267,12 @@ def _same_outputs(before: Profile, profile: Profile) -> bool:
     return same and before.cueing.eases == profile.cueing.eases
 
 
-def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
-    """Return the profile's settings for the ticks; parts equal to those of `before` are shared with it."""
+def settings_of(profile: Profile, before: Settings | None = None, recalled: Recalled | None = None) -> Settings:
+    """Return the profile's settings for the ticks; parts equal to those of `before` are shared with it.
+
+    They bring what is `recalled` of earlier sessions, or else what those of `before` brought: these may not have come
+    into force.
+    """
     algorithm, limits, chains = None, None, None
     if before is not None and _same_cueing(before.profile, profile):
         algorithm = before.algorithm
@@ -289,6 +294,7 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         watch=profile.watch,
         head_m=profile.source.head_m,
         profile=profile,
+        recalled=before.recalled if recalled is None and before is not None else recalled,
     )
 
 

@@ -182,6 +182,8 @@ cdef class Emitter:
         self._supervisor.engage = self._cued.now.engage
         self._supervisor.fade.pace = self._cued.now.pace
         bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period, self._period)
+        if self._cued.now.recalled != NULL and self._cued.now.recalled.number != self._along.recalled:
+            self._along.recall(self._cued.now.recalled)
 
     cdef void hurry(self) noexcept nogil:
         """Go to rest at the paces for the time that the system leaves."""

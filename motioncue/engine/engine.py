@@ -20,6 +20,7 @@ from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, s
 from motioncue.engine.embed import Feeder
 from motioncue.engine.emitter import Ending
 from motioncue.engine.journal import CALM, Journal, Outputs, event_line
+from motioncue.engine.laps import LapKeeper
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Change, Pipeline
 from motioncue.engine.reception import Companion, Reception, beside_driver
@@ -129,6 +130,11 @@ class Engine:
         if record is not None and not isinstance(record, Record):
             record = Record(file=str(record))
         self._record = profile.record if record is None else record
+        self._keeper: LapKeeper | None = None
+        if profile.laps is not None:
+            car = None if profile.source.car is None else lambda: self.car
+            along, recall = self._pipeline.emitter.along, self._pipeline.recall
+            self._keeper = LapKeeper(profile.laps, profile.name, along, recall, car)
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.
@@ -208,6 +214,8 @@ class Engine:
             self._outputs = Outputs(self._journal, self._endpoints)
             if self._record is not None:
                 opened.enter_context(self._pipeline.record(self._record, {}))
+            if self._keeper is not None:
+                opened.enter_context(self._keeper)
             self._tell_beginning()
             ending = Ending(self._pipeline.emitter, patience_s=self._patience_s())
             # The last one closes what the others use.
@@ -602,7 +610,8 @@ class Engine:
             }
             for endpoint, counts in zip(self._endpoints, self._pipeline.emitter.outputs(), strict=True)
         ]
-        return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
+        kept = {} if self._keeper is None else {"laps": self._keeper.counts()}
+        return {**self._pipeline.stats(), **kept, "outputs": outputs, "granted": dict(self._granted)}
 
     def _said(self, endpoint: str) -> dict[str, Any]:
         """Return what the controller at an endpoint has answered, by ``replies``; empty if nothing is read there.

@@ -12,6 +12,7 @@ import msgspec
 
 from motioncue.core.clock import Clock
 from motioncue.core.threads import RecordRing
+from motioncue.engine.along import Recalled
 from motioncue.engine.assembly import check_pose, intake_of, load_profile, settings_of
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.fitting import gains_for
@@ -58,6 +59,7 @@ CONNECTED = "how the systems are connected"
 REASONS = {
     "platform": "the platform's geometry",
     "record": "what is recorded",
+    "laps": "where laps are kept",
     **dict.fromkeys(("output.rate_hz", "output.spin_us", "output.keep_awake"), "how the sending thread runs"),
     **dict.fromkeys(("output.core", "output.lock_memory"), "how the sending thread runs"),
     "output.pose": "how the platform's pose is known",
@@ -128,6 +130,13 @@ class Tuner:
             post(settings)
             self.profile, self.settings = profile, settings
 
+    def recall(self, recalled: Recalled, post: Callable[[Settings], Any]) -> None:
+        """Pass on the settings requested last with what an earlier session felt."""
+        with self._one_by_one:
+            settings = settings_of(self.profile, self.settings, recalled)
+            post(settings)
+            self.settings = settings
+
     def _changed(self, change: Change) -> Profile:
         """Return the profile that results from a change; raise ConfigError if it is not valid by itself."""
         if isinstance(change, str) and "=" in change:
@@ -163,6 +172,21 @@ class Pipeline:
     def retune(self, change: Change) -> None:
         """Change settings while it runs; see `Engine.retune`."""
         self._tuner(change, self._post)
+
+    def recall(self, data: bytes) -> Recalled:
+        """Go on from what an earlier session felt along the way; return it, to be asked when that has happened.
+
+        PacketError if these bytes are not what `Along.data` returns.
+        """
+        recalled = Recalled(data)
+
+        def post(settings: Settings) -> None:
+            self._post(settings)
+            if self.recorder is not None:
+                self.recorder.recalled(time.monotonic_ns(), settings.number, data)
+
+        self._tuner.recall(recalled, post)
+        return recalled
 
     def _post(self, settings: Settings) -> None:
         """Pass settings to the ticks, which pass on what the receiver uses of them; one thread at a time calls it."""

@@ -12,6 +12,7 @@ from motioncue import sources
 from motioncue.core.channels import CHASSIS_DTYPE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.core.threads import RecordRing
+from motioncue.engine.along import Recalled
 from motioncue.engine.assembly import check, intake_of, load_profile, settings_of
 from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError, PacketError
@@ -162,7 +163,7 @@ def pieces(
     feedback = np.ascontiguousarray(drive.ticks["feedback"])
     numbers = drive.ticks["settings"] if profile is None else np.zeros(len(ticks), np.int64)
     upcoming, told, given = next(source, None), 0, 0
-    number = int(drive.ticks["settings"][0])
+    number = drive.settings[0].number
 
     def feed_next() -> None:
         nonlocal upcoming
@@ -184,8 +185,10 @@ def pieces(
             feed_next()
             if heard.half_full:
                 yield taken()
-        if profile is None and newest != number and newest in changes:
-            settings = settings_of(changes[newest], settings)
+        recalled = _recalled(drive, number, newest)
+        if newest != number and (recalled is not None or (profile is None and newest in changes)):
+            follows = chosen if profile is not None else changes.get(newest, settings.profile)
+            settings = settings_of(follows, settings, recalled)
             pipeline.emitter.retune(settings)
         number = newest
         pipeline.emitter.replay_ticks(ticks[first:end], feedback[first:end])
@@ -204,6 +207,17 @@ def pieces(
         raise PacketError(
             f"{missing_ticks(drive)}, and without what the simulator said before there is no frame ({why})"
         )
+
+
+def _recalled(drive: Drive, before: int, number: int) -> Recalled | None:
+    """Return what came of earlier sessions with settings behind those of a number, up to another; None if nothing."""
+    found = [laps.data for laps in drive.laps if before < laps.number <= number]
+    if not found:
+        return None
+    try:
+        return Recalled(found[-1])
+    except PacketError as error:
+        raise PacketError(f"laps in the recording: {error}") from error
 
 
 def _refuse_other_source(profile: Profile, own: Profile) -> None:
@@ -334,6 +348,8 @@ def keep(
         with RecordingWriter(part, force=True, epoch_ns=epoch_ns, about=about, actuators=actuators) as writer:
             for settings in answer.settings:
                 writer.settings(*settings)
+            for laps in answer.laps:
+                writer.laps(laps)
             writer.packages(answer.packages)
             writer.events(answer.events)
             writer.frames(answer.motion)

@@ -19,6 +19,7 @@ from libc.string cimport memset
 from motioncue.core.interfaces cimport AHEAD, Algorithm, Calls, mc_flush_denormals, mc_restore_fpu, step_algorithm
 from motioncue.core.records cimport CHANNELS, CUE_ONLY, MOVING, Actuation, Cue, Motion
 from motioncue.core.threads cimport mc_load
+from motioncue.engine.along cimport Kept, Recalled
 from motioncue.frames.intake cimport Tuned, TunedSlot, tuned_write
 from motioncue.output.actuation cimport Chain, actuate, chain_reset
 from motioncue.safety.limiter cimport CueLimits, LimitSet, keep_turning, lean_cue, limit_cue, limits_rest
@@ -44,6 +45,7 @@ ctypedef struct Design:         # settings in the form that ticks use
     int bridge              # how a tick interpolates between frames: a kind of bridge
     Tuned tuned             # what the tick that uses these passes on to the receiver; a duration of 0: nothing
     int64_t number          # number of settings posted before these
+    Kept* recalled          # what an earlier session felt along the way; NULL: nothing
 
 
 ctypedef struct CueingState:
@@ -257,6 +259,7 @@ cdef class Settings:
     cdef readonly tuple chains
     cdef Chain* _chains[OUTPUTS]
     cdef readonly object profile
+    cdef readonly Recalled recalled
     cdef readonly int64_t period_ns
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1
     cdef bint read_chassis(self, const double* chassis) except -1

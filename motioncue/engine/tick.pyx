@@ -136,7 +136,7 @@ cdef class Settings:
 
     Attributes
     ----------
-    algorithm, limits, chains, period_ns, profile
+    algorithm, limits, chains, period_ns, profile, recalled
         As given.
     """
 
@@ -155,6 +155,7 @@ cdef class Settings:
         watch=None,
         head_m=(0.0, 0.0, 0.0),
         profile=None,
+        Recalled recalled=None,
     ):
         cdef Tuned tuned
         memset(&tuned, 0, sizeof(Tuned))
@@ -171,6 +172,7 @@ cdef class Settings:
             self._chains[i] = &(<OutputChain>chain).chain
         self.period_ns = period_ns
         self.profile = profile
+        self.recalled = recalled
         self.design = Design(
             algorithm.calls,
             algorithm.calls.coeffs,
@@ -186,7 +188,10 @@ cdef class Settings:
             KINDS[bridge],
             tuned,
             NOT_POSTED,
+            NULL,
         )
+        if recalled is not None:
+            self.design.recalled = &self.recalled.kept
 
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1:
         """Let the outputs that send the car's own motion read it there."""

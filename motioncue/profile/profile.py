@@ -106,6 +106,16 @@ class Record(Table, frozen=True, kw_only=True):
     """Remove the run's oldest files beyond this size of all [MB]; without the two above, a file has a tenth of it."""
 
 
+class KeptLaps(Table, frozen=True, kw_only=True):
+    """What was felt along the way, kept from one run to the next for an algorithm that plans."""
+
+    folder: str
+    """The folder that it is kept in, a file for each name and car; made if it does not exist."""
+    name: str = ""
+    """Name of the file, such as the track's; with the car's behind it if `source.car` reads one.  The profile's if not
+    given."""
+
+
 class PoseTable(Table, frozen=True, kw_only=True):
     """How the pose that the platform has is known, for an output that sends it: pose_forward and so on."""
 
@@ -184,6 +194,7 @@ class Profile(Table, frozen=True, kw_only=True):
     platform: Platform | None = None
     """The platform; its actuators are channels of an `[output.packet]`."""
     record: Record | None = None
+    laps: KeptLaps | None = None
     cars: Annotated[tuple[int | str, ...], msgspec.Meta(max_length=64)] = ()
     """For which cars `motioncue run` with a folder of profiles uses this one: what `source.car` reads."""
     description: str = ""

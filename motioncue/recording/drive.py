@@ -13,7 +13,7 @@ from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import build
 from motioncue.profile.profile import platform_table
 from motioncue.recording.mcap_reader import Settings
-from motioncue.recording.schema import HOLE, Event, Hole, Package
+from motioncue.recording.schema import HOLE, Event, Hole, Laps, Package
 from motioncue.safety.supervisor import State
 
 WHAT = ("ticks", "frames", "chassis", "events")
@@ -90,9 +90,11 @@ class Drive(NamedTuple):
     """How the recording was made: versions, host, what the system granted."""
     unreadable: tuple[str, ...]
     """What is missing or could not be read, and where; empty for an undamaged file."""
-
     chassis: npt.NDArray[np.void] = np.zeros(0, CHASSIS_DTYPE)
     """What each frame says of wheels, suspension and cab: CHASSIS_DTYPE; empty if the source says nothing of them."""
+    laps: tuple[Laps, ...] = ()
+    """What the run went on from of earlier ones (`[laps]`)."""
+
 
     @property
     def profile(self) -> dict[str, Any] | None:
@@ -173,6 +175,7 @@ class Drive(NamedTuple):
             packages=[row for row in self.packages if start <= row.time < end],
             events=[row for row in self.events if start <= row.time < end],
             settings=[*earlier[-1:], *(row for row in self.settings if start <= row.time < end)],
+            laps=tuple(row for row in self.laps if start <= row.time < end),
         )
 
     def at(self, event: Event) -> float:

@@ -23,13 +23,16 @@ import zstandard
 from motioncue.errors import PacketError
 from motioncue.recording.schema import (
     EVENT,
+    LAPS,
     PACKAGE,
     SETTINGS,
     Event,
+    Laps,
     Package,
     Topic,
     bare,
     decode_event,
+    decode_laps,
     decode_package,
     decode_settings,
     records_at,
@@ -522,7 +525,7 @@ def _map(content: bytes, place: int) -> dict[str, str]:
 LATEST_NS = 2**62  # [ns, monotonic clock] a century and a half, so that differences of times fit into 64 bits
 MOST = 8_000_000  # most messages of a kind with variable size: seven hours of 300 a second
 
-Decoded = TypeVar("Decoded", Package, Event, "Settings")
+Decoded = TypeVar("Decoded", Package, Event, Laps, "Settings")
 
 
 class Settings(NamedTuple):
@@ -541,6 +544,11 @@ def packages_in(file: McapFile) -> list[Package]:
 def events_in(file: McapFile) -> list[Event]:
     """Return the events in order of time."""
     return sorted(_decoded(file, EVENT, decode_event))
+
+
+def laps_in(file: McapFile) -> list[Laps]:
+    """Return what a run went on from of earlier ones, in the order of the file."""
+    return _decoded(file, LAPS, decode_laps)
 
 
 def settings_in(file: McapFile) -> list[Settings]:

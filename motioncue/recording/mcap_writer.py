@@ -32,14 +32,17 @@ from motioncue.recording.schema import (
     EVENT,
     FRAME,
     HEADER,
+    LAPS,
     PACKAGE,
     SETTINGS,
     TICK,
     TOPICS,
     Event,
+    Laps,
     Package,
     Topic,
     encode_event,
+    encode_laps,
     encode_package,
     encode_settings,
 )
@@ -186,6 +189,10 @@ class RecordingWriter:
         Units: `time` [ns].
         """
         self._add(SETTINGS, time, encode_settings(time, number, json.dumps(profile)))
+
+    def laps(self, laps: Laps) -> None:
+        """Write what the run goes on from."""
+        self._add(LAPS, laps.time, encode_laps(laps))
 
     def flush(self) -> None:
         """Make everything so far readable, whatever happens next."""

@@ -19,7 +19,7 @@ from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
 from motioncue.recording.drive import actuators_of
 from motioncue.recording.mcap_writer import RecordingWriter
-from motioncue.recording.schema import Event, Hole, Package, records_at
+from motioncue.recording.schema import Event, Hole, Laps, Package, records_at
 from motioncue.safety.supervisor import State
 
 log = logging.getLogger("motioncue")
@@ -193,6 +193,7 @@ class Recorder:
         self._taken = time.monotonic_ns()  # when the rings were last emptied
         self._in_force = [(self._taken, 0, settings)]  # start, number and profile of settings
         self._noted = -1  # number of the newest settings in the file
+        self._laps: list[Laps] = []  # what the run goes on from, unless it is in the file
         self._wanted = threading.Event()  # set to write the recording in memory
         self._stopping = threading.Event()
         self._gave_up = False  # whether the run has ended without the last records, because of the disk
@@ -229,6 +230,14 @@ class Recorder:
         """
         with self._lock:
             self._in_force.append((when, number, profile))
+
+    def recalled(self, when: int, number: int, data: bytes) -> None:
+        """Record what an earlier session felt, which comes with the settings of a number.
+
+        Units: `when` [ns].
+        """
+        with self._lock:
+            self._laps.append(Laps(when, number, data))
 
     def add_facts(self, about: Mapping[str, str]) -> None:
         """Add facts about the making of the recording; may be called from any thread."""
@@ -384,6 +393,18 @@ class Recorder:
             if number > self._noted:
                 self._noted = number
                 self._writer.settings(when, number, profile)
+        for laps in self._known_laps():
+            self._writer.laps(laps)
+
+    def _known_laps(self) -> list[Laps]:
+        """Return what the run goes on from that belongs into the file and is not there yet."""
+        with self._lock:
+            if self._last_s is None:
+                known, self._laps = self._laps, []
+            else:  # of use only in a file that has the run from there on
+                since = self._recent[0].since if self._recent else self._taken
+                known = self._laps = [laps for laps in self._laps if laps.time >= since]
+        return known
 
     def _write(self, kept: Emptied) -> None:
         batch = sorted_out(kept.data)

@@ -27,6 +27,7 @@ from motioncue.recording.mcap_reader import (
     Settings,
     events_in,
     is_mcap,
+    laps_in,
     packages_in,
     settings_in,
 )
@@ -438,7 +439,8 @@ def _contents(file: McapFile, path: str | Path) -> Drive:
         file.damage.add(KILLED)
     if file.damage.count and not (len(motion) or len(ticks) or packages or events or settings):
         raise PacketError(f"recording {str(path)!r}: found nothing that can be read: {file.damage.texts()[0]}")
-    return Drive(motion, ticks, packages, events, settings, about, file.damage.texts(), chassis)
+    texts = file.damage.texts()
+    return Drive(motion, ticks, packages, events, settings, about, texts, chassis, tuple(laps_in(file)))
 
 
 def _joined(drives: list[Drive], names: list[str]) -> Drive:
@@ -465,6 +467,7 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
         parts[0].about,
         (*(text for drive in parts for text in drive.unreadable if text != KILLED), *said),
         np.concatenate([drive.chassis for drive in parts]),
+        tuple(row for drive in parts for row in drive.laps),
     )
 
 

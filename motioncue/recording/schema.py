@@ -102,7 +102,10 @@ EVENT = Topic(
 SETTINGS = Topic("/motioncue/settings", "motioncue/msg/Settings", "int64 time\nint64 number\nstring profile")
 """The profile in force from a time on, as JSON of its tables; numbers begin at 0 and grow by 1 at each retune."""
 
-TOPICS = {topic.name: topic for topic in (PACKAGE, FRAME, CHASSIS, TICK, EVENT, SETTINGS)}
+LAPS = Topic("/motioncue/laps", "motioncue/msg/Laps", "int64 time\nint64 number\nuint8[] data")
+"""What an earlier session felt along the way, as a file of `[laps]` has it; it comes with the settings of a number."""
+
+TOPICS = {topic.name: topic for topic in (PACKAGE, FRAME, CHASSIS, TICK, EVENT, SETTINGS, LAPS)}
 """The topics by name."""
 
 
@@ -111,6 +114,15 @@ class Package(NamedTuple):
 
     time: int
     endpoint: int
+    data: bytes
+
+
+class Laps(NamedTuple):
+    """What a run went on from: felt along the way by an earlier one."""
+
+    time: int
+    number: int
+    """That of the settings with which it came."""
     data: bytes
 
 
@@ -228,6 +240,23 @@ def decode_settings(payload: bytes) -> tuple[int, int, str]:
     except (struct.error, ValueError) as error:
         raise PacketError(f"{SETTINGS.name}: {error}") from error
     return time, number, text
+
+
+def encode_laps(laps: Laps) -> bytes:
+    """Return the payload of what an earlier session felt."""
+    return HEADER + struct.pack("<qqI", laps.time, laps.number, len(laps.data)) + laps.data
+
+
+def decode_laps(payload: bytes) -> Laps:
+    """Return what an earlier session felt, in a payload; raise PacketError if it is not valid."""
+    body = _body(payload)
+    try:
+        time, number, size = struct.unpack_from("<qqI", body)
+    except struct.error as error:
+        raise PacketError(f"{LAPS.name}: found {len(payload)} bytes, allowed are 24 and more") from error
+    if len(body) != 20 + size:
+        raise PacketError(f"{LAPS.name}: found {len(body) - 20} bytes of data, allowed are {size}, as its length says")
+    return Laps(time, number, body[20:])
 
 
 def _body(payload: bytes) -> bytes:

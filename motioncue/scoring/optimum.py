@@ -34,6 +34,8 @@ ENOUGH = 0.005  # share of the error at rest by which a pass has to make the err
 WAY = (0.25, 0.5, 0.75, 1.0)  # shares of the way from neutral for which a pose is found
 NEWTON = 4  # steps for each
 FOUND = 1e-6  # accuracy of positions at a pose that was found [m, rad]
+BEYOND = 1e-4  # of half a range and of the largest speed: by which an actuator may exceed its bounds between knots
+ROUNDS = 8  # of a program, each with rows where the one before exceeded these
 
 
 class _Group(NamedTuple):
@@ -89,8 +91,9 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
     that acceleration is linear between knots, and the states of the organs' lags at `RATE_HZ`, which are means of what
     goes in: all are of one size, however long the drive is.  Minimized is the sum of (weight x error in thresholds)^2
-    over senses and rows, subject to position, speed and acceleration of every actuator at each knot.  These bounds are
-    exact; what is felt is linear about the motion of the pass before, for small angles.  Groups of channels that no
+    over senses and rows, subject to position, speed and acceleration of every actuator at each knot, and of position
+    and speed where an independent one would exceed them in between: there the program gets a row more, and is solved
+    again.  What is felt is linear about the motion of the pass before, for small angles.  Groups of channels that no
     actuator and no tilt connects are programs of their own.
     """
     felt = np.pad(felt, ((0, (1 - len(felt)) % ROWS), (0, 0)), "edge")  # the last row is at a knot
@@ -99,19 +102,29 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     groups = _groups(built)
     poses = np.zeros_like(felt)
     told = perceived(felt)
+    between: _Between = {}
     still = least = np.sqrt(np.sum((weights * told) ** 2))
-    for _ in range(passes):
+
+    def solved(rounds: int) -> Array:
         about = _about(built, groups, spline, motion, poses)
         wanted = np.zeros_like(motion)
         for group in groups:
             if group.moved:
-                _solve(wanted, felt, built, weights, spline, group, about)
+                _solve(wanted, felt, built, weights, spline, group, about, between, rounds)
+        return wanted
+
+    def missed(tried: Array) -> tuple[float, Array]:
+        reached = _poses(built, groups, spline.place @ tried[REST:])
+        report = perceived(_felt(built, groups, spline, tried, reached))
+        error = float(np.sqrt(np.sum((weights * (told - report)) ** 2)))
+        return error if np.isfinite(error) else np.inf, reached
+
+    for _ in range(passes):
+        wanted = solved(1)
         # Between two motions within the bounds all are, because these are convex: go as far as it is better.
         for part in PARTS:
             tried = motion + part * (wanted - motion)
-            reached = _poses(built, groups, spline.place @ tried[REST:])
-            report = perceived(_felt(built, groups, spline, tried, reached))
-            error = np.sqrt(np.sum((weights * (told - report)) ** 2))
+            error, reached = missed(tried)
             if error < least:
                 break
         else:
@@ -119,6 +132,15 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
         motion, poses, before, least = tried, reached, least, error
         if before - least < ENOUGH * still:
             break
+
+    def within(motion: Array) -> Array:
+        return min(_kept(motion, built, group, between) for group in groups) * motion
+
+    if ((smaller := within(motion)) != motion).any():
+        wanted = within(solved(ROUNDS))
+        motion = min(
+            (smaller + part * (wanted - smaller) for part in (*PARTS, 0.0)), key=lambda tried: missed(tried)[0]
+        )
     return motion
 
 
@@ -143,15 +165,26 @@ def slopes_of(built: Built, poses: Array) -> Array:
     )
 
 
+_Between: TypeAlias = dict[tuple[int, int], Array]
+"""Times between knots at which position (0) or speed (1) of an actuator has a row [knots]."""
+
+
 def _solve(
-    motion: Array, felt: Array, built: Built, weights: Array, spline: _Spline, group: _Group, about: _About
+    motion: Array,
+    felt: Array,
+    built: Built,
+    weights: Array,
+    spline: _Spline,
+    group: _Group,
+    about: _About,
+    between: _Between,
+    rounds: int,
 ) -> None:
-    """Fill in the motion of a group's actuators: the solution of its program."""
+    """Fill in the motion of a group's actuators, the solution of its program; add rows that it lacks to `between`."""
     import clarabel
     from scipy import sparse
 
     equality, known, errors = _senses(felt, weights, spline, group, about)
-    bounded, most = _bounded(spline, built, group, about)
     unknowns = equality.shape[1]
     jerks = spline.acceleration[ROWS::ROWS] - spline.acceleration[:-ROWS:ROWS]
     efforts = sparse.block_diag(
@@ -160,25 +193,58 @@ def _solve(
     efforts.resize(unknowns, unknowns)
     squares = sum((error.matrix.T @ error.matrix for error in errors), efforts.tocsc())
     linear = sum((error.matrix.T @ error.known for error in errors), np.zeros(unknowns))
-    bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], unknowns - bounded.shape[1]))])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     settings.direct_solve_method = "qdldl"  # one thread, so that the number of processors changes no bit
-    cones: list[Any] = [clarabel.ZeroConeT(equality.shape[0]), clarabel.NonnegativeConeT(bounded.shape[0])]
-    solution = clarabel.DefaultSolver(
-        sparse.triu(squares, format="csc"),
-        linear,
-        sparse.vstack([equality, bounded], format="csc"),
-        np.concatenate([known, most]),
-        cones,
-        settings,
-    ).solve()
-    if str(solution.status) not in ("Solved", "AlmostSolved"):
-        raise ConfigError(f"the best motion: the program has no solution ({solution.status})")
-    wide = spline.place.shape[1]
-    found = np.array(solution.x)[: wide * len(group.leads)].reshape(len(group.leads), wide).T
-    motion[REST:, group.leads] = found
+    for _ in range(rounds):
+        bounded, most = _bounded(spline, built, group, about, between)
+        bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], unknowns - bounded.shape[1]))])
+        cones: list[Any] = [clarabel.ZeroConeT(equality.shape[0]), clarabel.NonnegativeConeT(bounded.shape[0])]
+        solution = clarabel.DefaultSolver(
+            sparse.triu(squares, format="csc"),
+            linear,
+            sparse.vstack([equality, bounded], format="csc"),
+            np.concatenate([known, most]),
+            cones,
+            settings,
+        ).solve()
+        if str(solution.status) not in ("Solved", "AlmostSolved"):
+            raise ConfigError(f"the best motion: the program has no solution ({solution.status})")
+        wide = spline.place.shape[1]
+        found = np.array(solution.x)[: wide * len(group.leads)].reshape(len(group.leads), wide).T
+        motion[REST:, group.leads] = found
+        if _kept(motion, built, group, between) == 1.0:
+            return
+
+
+def _kept(motion: Array, built: Built, group: _Group, between: _Between) -> float:
+    """Add to `between` where leading actuators exceed their bounds most; return the share of all that keeps them."""
+    bounds, share = ActuatorBounds.columns(built.bounds), 1.0
+    for lead in group.leads:
+        middle = 0.5 * (bounds.high[lead] + bounds.low[lead]) - built.neutral[lead]
+        half = 0.5 * (bounds.high[lead] - bounds.low[lead])
+        places, speeds = _turns(motion[:, lead])
+        for kind, times, offset, most in ((0, places, middle, half), (1, speeds, 0.0, bounds.speed[lead])):
+            found = _rows(times, len(motion))[kind] @ motion[REST:, lead]
+            new = times[np.abs(found - offset) > (1.0 + BEYOND) * most]
+            between[kind, lead] = np.append(between.get((kind, lead), ()), new)
+            over = found[np.abs(found - offset) > (1.0 + BEYOND) * most]
+            share = min(share, np.min((offset + np.copysign(most, over - offset)) / over, initial=1.0))
+    return share
+
+
+def _turns(motion: Array) -> tuple[Array, Array]:
+    """Return when position and speed of an actuator are largest or least between knots [knots]."""
+    speed, acceleration = (motion[2:] - motion[:-2]) / (2.0 * STEP_S), np.diff(motion, 2) / STEP_S**2
+    first, linear = speed[:-1], STEP_S * acceleration[:-1]  # speed is first + linear u + square u^2 behind a knot
+    square = 0.5 * STEP_S * np.diff(acceleration)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stable = -0.5 * (linear + np.copysign(np.sqrt(linear**2 - 4.0 * square * first), linear))
+        roots, turn = np.concatenate([stable / square, first / stable]), -0.5 * linear / square
+    knots = np.arange(len(first))
+    times = np.tile(knots, 2) + roots, knots + turn
+    return times[0][(roots > 0.0) & (roots < 1.0)], times[1][(turn > 0.0) & (turn < 1.0)]
 
 
 class _Signal(NamedTuple):
@@ -225,7 +291,7 @@ def _senses(
     return sparse.vstack(rows, format="csc"), np.concatenate(right), errors
 
 
-def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tuple[Any, Array]:
+def _bounded(spline: _Spline, built: Built, group: _Group, about: _About, between: _Between) -> tuple[Any, Array]:
     """Return the bounds of actuators as rows of ``matrix @ coefficients <= most``, in shares of each range."""
     from scipy import sparse
 
@@ -240,19 +306,24 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tup
             by_lead = np.einsum("kc,kcl->kl", about.slopes[::ROWS, actuator], about.ways[::ROWS])
             shares = {lead: by_lead[:, lead] for lead in group.leads}
         middle = 0.5 * (bounds.high[actuator] + bounds.low[actuator]) - built.neutral[actuator]
-        for matrix, offset, size in (
-            (spline.place, middle, 0.5 * (bounds.high[actuator] - bounds.low[actuator])),
-            (spline.speed, 0.0, bounds.speed[actuator]),
-            (spline.acceleration, 0.0, bounds.acceleration[actuator]),
+        for kind, offset, size in (
+            (0, middle, 0.5 * (bounds.high[actuator] - bounds.low[actuator])),
+            (1, 0.0, bounds.speed[actuator]),
+            (2, 0.0, bounds.acceleration[actuator]),
         ):
             row = sparse.hstack(
                 [
-                    sparse.diags(shares[lead] / size) @ matrix[::ROWS] if lead in shares else nothing
+                    sparse.diags(shares[lead] / size) @ spline[kind][::ROWS] if lead in shares else nothing
                     for lead in group.leads
                 ]
             )
+            times = between.get((kind, actuator), np.zeros(0))
+            if len(times):
+                own = _rows(times, spline.place.shape[1] + REST)[kind] / size
+                none = sparse.csc_matrix(own.shape)
+                row = sparse.vstack([row, sparse.hstack([own if lead == actuator else none for lead in group.leads])])
             matrices += [row, -row]
-            most += [np.full(n, 1.0 + offset / size), np.full(n, 1.0 - offset / size)]
+            most += [np.full(row.shape[0], 1.0 + offset / size), np.full(row.shape[0], 1.0 - offset / size)]
     return sparse.vstack(matrices), np.concatenate(most)
 
 
@@ -333,16 +404,20 @@ def _small(poses: Array, speeds: Array, accelerations: Array) -> Array:
 
 
 def _spline(n: int) -> _Spline:
+    return _rows(np.arange(n) / ROWS, n // ROWS + 3)
+
+
+def _rows(times: Array, wide: int) -> _Spline:
+    """Return the values of splines of so many coefficients at any time [knots]."""
     from scipy import sparse
 
-    rows = np.arange(n)
-    at = np.minimum(rows // ROWS, n // ROWS - 1)
-    u = rows / ROWS - at
-    wide = n // ROWS + 3
+    at = np.minimum(times.astype(np.int64), wide - 4)
+    u = times - at
+    rows = np.tile(np.arange(len(times)), 4)
 
     def matrix(*weights: Array) -> Any:
         places = np.concatenate([at + k for k in range(4)])
-        return sparse.csc_matrix((np.concatenate(weights), (np.tile(rows, 4), places)), shape=(n, wide))[:, REST:]
+        return sparse.csc_matrix((np.concatenate(weights), (rows, places)), shape=(len(times), wide))[:, REST:]
 
     return _Spline(
         matrix((1 - u) ** 3 / 6, (3 * u**3 - 6 * u**2 + 4) / 6, (1 + 3 * u + 3 * u**2 - 3 * u**3) / 6, u**3 / 6),

@@ -93,15 +93,19 @@ def test_a_small_program_has_the_solution_that_scipy_finds(half, speed, accelera
         a, b = accelerations[k], accelerations[k + 1]
         speeds[k + 1] = speeds[k] + step * (a + b) / 2
         places[k + 1] = places[k] + step * speeds[k] + step**2 * (a / 3 + b / 6)
+    between = []  # positions a quarter of a row apart
+    for t in step * np.arange(0.0, 1.0, 0.25):
+        a, b = accelerations[:-1], accelerations[1:]
+        between.append(places[:-1] + t * speeds[:-1] + t**2 * a / 2 + t**3 * (b - a) / (6 * step))
     forward, back = organ(2)
     wanted, reported = lfilter(forward, back, felt[:, 2]), lfilter(forward, back, accelerations, axis=0)
-    sizes = ((places, half), (speeds, speed), (accelerations, acceleration))
+    sizes = ((np.concatenate([places, *between]), half), (speeds, speed), (accelerations, acceleration))
     found = minimize(
         lambda x: np.sum((wanted - reported @ x) ** 2),
         np.zeros(30),
         jac=lambda x: -2.0 * reported.T @ (wanted - reported @ x),
         method="SLSQP",
-        constraints=[LinearConstraint(each[::2], -most, most) for each, most in sizes],
+        constraints=[LinearConstraint(each, -most, most) for each, most in sizes],
         options={"maxiter": 500, "ftol": 1e-7},
     )
     assert found.success
@@ -149,6 +153,20 @@ def test_every_actuator_keeps_its_bounds(name):
     assert (np.abs(accelerations) <= 1.02 * acceleration).all()
     assert np.abs(positions - built.neutral).max() > 0.15 * span.max()  # it does move
     assert np.sum(error(felt, motion, built) ** 2) < 0.98 * np.sum(np.mean(perceived(felt) ** 2, axis=0))
+
+
+@pytest.mark.parametrize("name", ["hexapod-dim", "hexapod-simona"])
+def test_legs_keep_their_bounds_between_the_knots_too(name):
+    """Every millisecond, by the exact kinematics: a tenth of a millimeter and a thousandth of the largest speed."""
+    felt, built = rough(161), build(platform_table(name))
+    motion = optimum.best_motion(felt, built, EVEN)
+    time = np.arange(8000) / 1000.0
+    legs = built.kinematics.inverse(optimum.poses_at(motion, built, time))
+    low, high, speed, *_ = np.array(built.bounds).T
+    assert (legs > low - 1e-4).all()
+    assert (legs < high + 1e-4).all()
+    assert (np.abs(np.diff(legs, axis=0)) < 1.001e-3 * speed).all()
+    assert np.abs(legs - built.neutral).max() > 0.99 * np.min([high - built.neutral, built.neutral - low])  # they act
 
 
 def test_a_motion_out_of_reach_of_the_cranks_is_made_smaller():

@@ -25,7 +25,7 @@ ROW_DTYPE = np.dtype([
 ])
 assert ROW_DTYPE.itemsize == sizeof(Row)
 HEAD = struct.Struct("<16sII")
-MARK = b"motioncue laps 1"      # ends with the version
+MARK, VERSION = b"motioncue laps ", b"1"
 LARGEST = HEAD.size + ROWS * ROW_DTYPE.itemsize
 """Most bytes of what is taken out."""
 MOST = {"time": 1e9, "place": 1e8, "heading": 1.01, "speed": 1e3, "felt": 1e3}     # [s, m, 1, m/s, m/s^2 and rad/s]
@@ -66,16 +66,17 @@ cdef bytes packed(const Row* rows, int64_t count, const int64_t* now):
     found = found[max(0, mc_load_acquire(now) - ROWS + 1 - first) :]
     found["gap"][:1] = 1
     body = found.tobytes()
-    return HEAD.pack(MARK, len(found), zlib.crc32(body)) + body
+    return HEAD.pack(MARK + VERSION, len(found), zlib.crc32(body)) + body
 
 
 def rows_in(bytes data):
     """Return the rows in what `Along.data` has returned, ROW_DTYPE; raise PacketError if it is anything else."""
-    if len(data) < HEAD.size or data[: len(MARK) - 1] != MARK[:-1]:
+    if len(data) < HEAD.size or not data.startswith(MARK):
         raise PacketError("found no mark of kept laps")
     mark, count, check = HEAD.unpack_from(data)
-    if mark != MARK:
-        raise PacketError(f"found laps of version {mark[-1:].decode('latin-1')!r}, allowed is {MARK[-1:].decode()!r}")
+    version = mark[len(MARK) :]
+    if version != VERSION:
+        raise PacketError(f"found laps of version {version.decode('latin-1')!r}, allowed is {VERSION.decode()!r}")
     body = data[HEAD.size :]
     if count > ROWS or len(body) != count * ROW_DTYPE.itemsize:
         raise PacketError(f"found {len(body)} bytes for {count} rows of {ROW_DTYPE.itemsize}, of at most {ROWS}")
@@ -116,7 +117,7 @@ cdef class Recalled:
             memory = rows.view(np.uint8)
             memcpy(self.kept.rows, &memory[0], len(rows) * sizeof(Row))
             self.kept.rows[0].gap = True
-            self.kept.time = rows["time"][-1]
+            self.kept.time = rows["time"][len(rows) - 1]
         self.kept.count = len(rows)
         recalls += 1
         self.kept.number = recalls

@@ -95,7 +95,6 @@ class Drive(NamedTuple):
     laps: tuple[Laps, ...] = ()
     """What the run went on from of earlier ones (`[laps]`)."""
 
-
     @property
     def profile(self) -> dict[str, Any] | None:
         """The tables of the profile at the beginning; None if the recording has none."""

@@ -8,6 +8,7 @@ whether the drive can show a fault is measured by `campaign.truth`, which does n
 """
 
 import sys
+import time
 from collections import Counter
 from functools import cache
 from itertools import combinations
@@ -107,10 +108,12 @@ class Outcome(NamedTuple):
     words: str
     wrong: tuple[str, ...]
     seconds: float
+    shown: bool = False  # whether the drive shows each fault alone
+    after: str = ""  # what is said of the reading that was advised, if something is left of the faults
 
     @property
     def is_wrong_ok(self):
-        return self.kind in ("hidden", "evident", "between") and self.verdict == "ok"
+        return self.kind in ("hidden", "evident", "between") and "ok" in (self.verdict, self.after)
 
     @property
     def is_accused(self):
@@ -347,10 +350,16 @@ def _is_evident(reading, drive, clean):
     return any(strength > 2.0 and strength > 2.5 * clean.get(name, 0.0) for name, strength in shown.items())
 
 
+@cache
+def _is_shown(source, drive, fault):
+    """Say whether the drive contradicts a reading with this fault alone."""
+    system, options = misread(Case(source, drive, (fault,)))
+    left, evident = _left(Case(source, drive, (fault,)), system, options)
+    return left > 1.0 and evident
+
+
 def outcome_of(case):
     """Return the outcome of a case; None if no such reading is possible."""
-    import time
-
     begun = time.perf_counter()
     wrong = misread(case)
     if wrong is None:
@@ -388,6 +397,14 @@ def outcome_of(case):
         left, evident = _left(case, module, said)
         return "right" if left < 1.0 else "" if evident else "rest"
 
+    def said_after(changes):
+        """Return what is said of a reading with these changes."""
+        fields = {key.removeprefix("source.options."): value for key, value in changes.items()}
+        module = corrected(system, fields.pop("source.packet")) if "source.packet" in fields else system
+        fields = {**options, **fields}
+        how = fields.pop(SOURCE, "native")
+        return check(module, packages, times, fields, acceleration=how).verdict
+
     advice = "none"
     if report.changes:
         advice = applied(report.changes) or ("partly" if report.left else "wrong")
@@ -399,7 +416,10 @@ def outcome_of(case):
     if advice == "rest" and len(case.faults) < 2:
         advice = "wrong"  # of one mistake nothing may be left
     words = str(report.changes or report.either or "")
-    return Outcome(case, kind, report.verdict, advice, words, accused, time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    shown = all(_is_shown(case.source, case.drive, fault) for fault in case.faults)
+    after = said_after(report.changes) if report.changes and advice == "rest" else ""
+    return Outcome(case, kind, report.verdict, advice, words, accused, seconds, shown, after)
 
 
 def singles():
@@ -411,8 +431,13 @@ def singles():
 
 
 def pairs(step=1):
-    """Return every `step`-th case of two faults, each pair on one drive."""
-    every = [(source, two) for source in SOURCES for two in combinations(faults_of(source), 2)]
+    """Return every `step`-th case of two faults, each pair on one drive; two values of one option are no pair."""
+    every = [
+        (source, two)
+        for source in SOURCES
+        for two in combinations(faults_of(source), 2)
+        if len({name.partition(" = ")[0] for name in two}) == 2
+    ]
     return [Case(source, DRIVES[n % len(DRIVES)], two) for n, (source, two) in enumerate(every)][::step]
 
 
@@ -430,6 +455,9 @@ def counts(outcomes):
         of = [o for o in rows if o.kind == "evident"]
         mended = sum(o.advice == "right" for o in of)
         lines.append(f"{title}: advice mends {mended} of {len(of)} evident ({100 * mended / max(1, len(of)):.1f} %)")
+        of = [o for o in of if o.shown]
+        said = dict(Counter(o.advice for o in of))
+        lines.append(f"{title}, of which the drive shows each fault alone: {len(of)}, advice {said}")
     honest_ = [o for o in outcomes if not o.case.faults]
     lines.append(f"honest {len(honest_)}, accused {sum(o.is_accused for o in outcomes)}")
     lines.append(f"wrong ok {sum(o.is_wrong_ok for o in outcomes)}, unseen {sum(o.is_unseen for o in outcomes)}")

@@ -471,8 +471,9 @@ def _settled(
     for name, many in values.items():
         key = name if name == SOURCE else f"source.options.{name}"
         if name in changes:
-            explained = any(finding.verdict == "wrong" for finding in before.values())
-            evidence = f"{changes[name]!r} explains {'what contradicts' if explained else 'the drive decisively better'}"
+            contradicts = any(finding.verdict == "wrong" for finding in before.values())
+            what = "what contradicts" if contradicts else "the drive decisively better"
+            evidence = f"{changes[name]!r} explains {what}"
             out.append(OptionFinding(key, base[name], "wrong", evidence, changes[name]))
             continue
         if name == SOURCE or base[name] == DERIVED:

@@ -163,9 +163,9 @@ def read(system, packages, times, options, about):
     intake = module.intake(msgspec.convert(options, module.Options), derivation=Derivation(acceleration))
     intake.begin(1)
     motion, world, states = [], [], []
-    for index, (package, time) in enumerate(zip(packages, times, strict=True)):
+    for index, (package, arrival) in enumerate(zip(packages, times, strict=True)):
         before = intake.accepted
-        intake.feed(package, 1 + round(time * 1e9))
+        intake.feed(package, 1 + round(arrival * 1e9))
         if intake.accepted > before:
             motion.append(intake.frame().tobytes())
             world.append(intake.world())

@@ -173,8 +173,9 @@ def compared(packet, gather):
     for part in gather.windows:
         out += packet[at : at + part.size] if part.sampled or gather.samples == 1 else b""
         at += part.size
-    places = (gather.counter, gather.end) if gather.end >= 0 or gather.odd else ()
-    return b"".join(out[n : n + 1] for n in range(len(out)) if not any(p <= n < p + gather.counter_size for p in places))
+    marks = (gather.counter, gather.end) if gather.end >= 0 or gather.odd else ()
+    places = {place + n for place in marks for n in range(gather.counter_size)}
+    return bytes(byte for place, byte in enumerate(out) if place not in places)
 
 
 def trembling(packets, gather, rng):

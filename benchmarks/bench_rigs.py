@@ -10,7 +10,9 @@ from motioncue.core.channels import CUE_DTYPE
 from motioncue.engine.batch import Batch
 
 CALLS = 32_000  # steps in a measurement, summed over all rigs
-FEWEST = 30  # steps even where nothing is timed: in fewer, the interpreter's own first calls are some per cent of a count
+FEWEST = (
+    30  # steps even where nothing is timed: in fewer, the interpreter's own first calls are some per cent of a count
+)
 
 
 @pytest.fixture

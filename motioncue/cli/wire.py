@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from motioncue.check.exercise import Exerciser, bump, exercised
-from motioncue.check.identify import Found, axes_of, identify, refuse_unheard
+from motioncue.check.identify import Found, axes_of, identify, refuse_unheard, slowed
 from motioncue.cli.common import Decorated, json_option, logged, print_json, set_option
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
@@ -177,7 +177,6 @@ def _raised(name: str, size: float, turns: bool) -> float:
 
 ALONG = 0.05  # share of the way to the nearer end
 TRACE_S = 30.0  # of an axis
-SHORT = 0.85  # share of the speed that such drives would have, below which they are slower than the profile says
 LEAST_S = 0.0005  # shorter times are not written
 
 
@@ -187,11 +186,12 @@ LEAST_S = 0.0005  # shorter times are not written
 @way_option(ALONG, "How far it moves along an axis, as a share of the way to the nearer end")
 @json_option
 def measure(file: str, overrides: tuple[str, ...], share: float, as_json: bool) -> None:
-    """Measure lag and dead time of a platform whose replies say where its actuators are; nobody sits on it.
+    """Measure lag, dead time and speed of a platform whose replies say where its actuators are; nobody sits on it.
 
     It rises to neutral, then moves along each axis in small sines of 0.5, 1 and 2 Hz and small steps, within all
-    bounds, and goes down at the end, at Ctrl-C too.  Then lag_s, by which what is sent leads, and dead_time_s, which
-    virtual platforms have, are written into the profile, when you say so.
+    bounds, and goes down at the end, at Ctrl-C too.  Then lag_s, by which what is sent leads, dead_time_s, which
+    virtual platforms have, and the speed of actuators that were slower than asked are written into the profile, when
+    you say so.
 
     \b
     Example:  motioncue identify rig.toml
@@ -211,14 +211,19 @@ def measure(file: str, overrides: tuple[str, ...], share: float, as_json: bool) 
     dead_s = float(np.median([each.dead_time_s for each in found.values()]))
     values = {"lag_s": round(lag_s, 4), "dead_time_s": round(dead_s, 4)}
     click.echo("  " + ", ".join(f"{key} = {value:g}" for key, value in values.items()))
+    assert profile.platform is not None
+    slower = slowed(profile.platform, found.values())
+    for key, value in slower.items():
+        click.echo(f"  {key} = {value}")
     if click.confirm(f"Write this into {file}?"):
-        write(Path(file), {f"platform.{key}": value if value > LEAST_S else None for key, value in values.items()})
+        times = {f"platform.{key}": value if value > LEAST_S else None for key, value in values.items()}
+        write(Path(file), {**times, **slower})
     if as_json:
         print_json({**values, "axes": {axis: each._asdict() for axis, each in found.items()}})
 
 
 def _row(found: Found) -> str:
-    slow = "" if found.reached > SHORT else f"; reaches {found.reached:.0%} of the speed: slower than the profile says"
+    slow = "" if found.speed is None else f"; no faster than {found.speed:.3g} /s: slower than the profile says"
     return (
         f"lag {1e3 * found.lag_s:.1f} ms, dead time {1e3 * found.dead_time_s:.1f} ms, "
         f"{found.unexplained:.1%} unexplained{slow}"

@@ -167,7 +167,6 @@ def _tables(platform: Platform, frame: Kinematics, bounds: Sequence[ActuatorBoun
                 "channel": place,
                 "low": own.low,
                 "high": own.high,
-                "knee": room,
                 "room": room,
                 "below": axis.carries_below_hz,
             }

@@ -45,8 +45,8 @@ typedef struct {
     int channel; /* of the pose that it takes: 0 surge, 1 sway, 5 yaw */
     double low;  /* [m, rad] ends of its travel, of the split at rest */
     double high;
-    double knee;  /* [m, rad] before an end the frame begins to move, so far beyond it the table has arrived */
-    double room;  /* [m, rad] fast motion that is left to the frame at most */
+    double room;  /* [m, rad] of the frame: fast motion that is left to it at most, and so far before the table's end it begins
+                     to take of the slow; so far beyond, the table has arrived */
     double below; /* [Hz] slower motion is the table's */
     double pace;  /* share of a difference that each of two lags of that split covers in a tick; 0: not known, 1: no split */
 } mc_Table;
@@ -166,7 +166,7 @@ static inline int mc_table_inverse(
     int reached;
     for (int k = 0; k < p->tables; k++) {
         const mc_Table *t = &p->table[k];
-        tables[k] = mc_table_rest(t->low, t->high, t->knee, pose[t->channel], &slopes[t->channel]);
+        tables[k] = mc_table_rest(t->low, t->high, t->room, pose[t->channel], &slopes[t->channel]);
         if (t->channel == 5) mc_sin_cos(tables[k], &st, &ct);
     }
     mc_on_tables(p, pose, tables, own);

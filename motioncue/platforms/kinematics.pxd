@@ -21,8 +21,7 @@ cdef extern from "motioncue/platforms/kinematics.h" nogil:
         int channel             # of the pose that it takes: 0 surge, 1 sway, 5 yaw
         double low              # [m, rad] ends of its travel
         double high
-        double knee             # [m, rad] before an end the frame begins to move
-        double room             # [m, rad] fast motion that is left to the frame at most
+        double room             # [m, rad] of the frame, for what is fast and beside the table's ends
         double below            # [Hz] slower motion is the table's
         double pace             # share of a difference that each of two lags covers in a tick; 1: no split
     ctypedef struct Geometry "mc_Platform":

@@ -43,7 +43,7 @@ cdef class Kinematics:
                 self.geometry.kinds[self.geometry.count + self.geometry.tables] = TABLE
                 t = &self.geometry.table[self.geometry.tables]
                 t.channel, t.low, t.high = given["channel"], given["low"], given["high"]
-                t.knee, t.room, t.below = given["knee"], given["room"], given["below"]
+                t.room, t.below = given["room"], given["below"]
                 self.geometry.tables += 1
                 continue
             if self.geometry.tables:

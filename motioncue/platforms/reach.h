@@ -203,7 +203,7 @@ static MC_APART void mc_move_tables(
         s->slow[1] += t->pace * (s->slow[0] - s->slow[1]);
         if (fabs(part - s->slow[0]) + fabs(part - s->slow[1]) < MC_SETTLED) s->slow[0] = s->slow[1] = part;
         fast = mc_table_rest(-t->room, t->room, t->room, part - (2.0 * s->slow[0] - s->slow[1]), NULL);
-        tables[k] = mc_table_rest(own.low, own.high, t->knee, part - fast, NULL);
+        tables[k] = mc_table_rest(own.low, own.high, t->room, part - fast, NULL);
         own.speed *= MC_TABLE_SHARE;
         own.acceleration *= MC_TABLE_SHARE;
         own.jerk *= MC_TABLE_SHARE;
@@ -238,34 +238,20 @@ static inline int mc_reach(
 }
 
 /* Fill `positions` with those of the newest tick if these bounds had held instead of those `before`, and continue from
-   there.  A pose that is still being approached stays the one reached so far. */
+   there.  A pose that is still being approached stays the one reached so far.  The ends of tables are not among what may
+   change while they run. */
 static inline void mc_reach_anew(
     const mc_Platform *p, const mc_ActuatorBounds *before, const mc_ActuatorBounds *bounds, mc_PoseReduction *state,
     double *positions
 ) {
     double wanted[6], pose[6], was[6];
-    int approached, narrower = 0;
     for (int k = 0; k < p->tables; k++) positions[p->count + k] = state->tables[k].motion.position;
     mc_on_tables(p, state->pose, positions + p->count, wanted);
     memcpy(pose, wanted, sizeof pose);
     for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, wanted, k, 1.0 - state->reduction[k]);
     memcpy(was, pose, sizeof was);
     mc_shorten(p, before, was, positions);
-    approached = memcmp(was, state->at, sizeof was);
-    for (int k = 0; k < p->tables; k++) { /* a table beyond its range is within it at once */
-        const mc_ActuatorBounds *own = &bounds[p->count + k];
-        const double at = positions[p->count + k], nearest = fmin(fmax(at, own->low), own->high);
-        if (nearest == at) continue;
-        state->tables[k].motion = (mc_ActuatorMotion){nearest, 0.0, nearest, 0.0};
-        state->tables[k].stop = mc_at_rest;
-        positions[p->count + k] = nearest;
-        narrower = 1;
-    }
-    if (approached) memcpy(pose, state->at, sizeof pose);
-    else if (narrower) {
-        mc_on_tables(p, state->pose, positions + p->count, wanted);
-        for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, wanted, k, 1.0 - state->reduction[k]);
-    }
+    if (memcmp(was, state->at, sizeof was)) memcpy(pose, state->at, sizeof pose);
     mc_shorten(p, bounds, pose, positions);
     memcpy(state->at, pose, sizeof state->at);
     memcpy(state->positions, positions, p->count * sizeof *positions);

@@ -1,16 +1,18 @@
 """Lag and dead time from replies: those of the software drives' own equation, through noise, steps and lost replies."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motioncue.check.exercise import bump
-from motioncue.check.identify import SINES, STEPS_S, identified, refuse_unheard
+from motioncue.check.identify import SINES, STEPS_S, Found, identified, refuse_unheard, slowed
 from motioncue.drive.courses import swell, swing
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError
-from motioncue.platforms.build import platform_named
+from motioncue.platforms.build import build, platform_named
+from motioncue.platforms.settings import Hexapod
 from motioncue.virtual.platform_twin import Drive, VirtualPlatform
 
 DT = 0.00300003
@@ -51,7 +53,7 @@ def test_lag_and_dead_time_are_those_of_the_drive(lag_s, dead_s, every):
     assert found.lag_s == pytest.approx(lag_s, abs=3e-4)
     assert found.dead_time_s == pytest.approx(dead_s, abs=3e-4)
     assert found.unexplained < 0.01
-    assert found.reached == pytest.approx(1.0, abs=0.05)
+    assert found.speed is None
 
 
 def test_noise_and_coarse_positions_cost_little():
@@ -78,20 +80,55 @@ def test_ticks_that_were_left_out_are_known():
     assert found.dead_time_s == pytest.approx(0.01, abs=5e-4)
 
 
-def limited(sent, share):
-    """Return what drives make of it that go at a share of the largest speed that is sent."""
-    most = share * np.abs(np.diff(sent, axis=0)).max()
-    made = sent.copy()
-    for k in range(1, len(sent)):
-        made[k] = made[k - 1] + np.clip(sent[k - 1] - made[k - 1], -most, most)
-    return made
+def slow_drive(sent, lag_s, dead_s, speed):
+    """Return positions before each tick, by small steps of x' = (u - x) / T within a speed; the dead time is ticks."""
+    parts, late = 30, round(dead_s / DT)
+    u = np.concatenate([np.zeros((late, sent.shape[1])), sent])[: len(sent)]
+    x, heard = np.zeros(sent.shape[1]), np.zeros_like(sent)
+    for k in range(len(sent)):
+        heard[k] = x
+        for _ in range(parts):
+            x = x + np.clip((u[k] - x) / lag_s, -speed, speed) * DT / parts
+    return heard
 
 
-def test_drives_that_are_too_slow_are_said():
+@pytest.mark.parametrize(("share", "lag_s", "late"), [(0.7, 0.05, 10), (0.4, 0.02, 0), (0.15, 0.05, 10)])
+def test_drives_that_are_slower_than_asked_tell_their_speed(share, lag_s, late):
     sent = asked()
-    assert identified(sent, limited(sent, 0.5), np.arange(len(sent)), DT).reached < 0.85
+    speed = share * np.abs(np.diff(sent, axis=0)).max() / DT
+    found = identified(sent, slow_drive(sent, lag_s, late * DT, speed), np.arange(len(sent)), DT)
+    assert found.speed == pytest.approx(speed, rel=0.01)
+    assert found.lag_s == pytest.approx(lag_s, abs=2e-3)
+    assert found.dead_time_s == pytest.approx(late * DT, abs=2e-3)
+
+
+def test_what_no_such_drive_does_is_said():
+    sent = asked()
+    heard = np.cumsum(np.random.default_rng(3).normal(size=sent.shape), axis=0)
     with pytest.raises(ConfigError, match="beyond what the drives can do"):
-        identified(sent, limited(sent, 0.3), np.arange(len(sent)), DT)
+        identified(sent, heard, np.arange(len(sent)), DT)
+
+
+def found_at(actuator, speed):
+    return Found(0.05, 0.0, 0.001, speed, actuator)
+
+
+def test_speeds_that_were_found_bound_their_kind_of_actuator():
+    hexapod = platform_named("hexapod-on-yaw-table")
+    table = next(iter(hexapod.axes))
+    found = [found_at(0, None), found_at(2, 0.1), found_at(1, 0.07654), found_at(6, 0.5)]
+    values = {"platform": msgspec.to_builtins(hexapod)}
+    for key, value in slowed(hexapod, found).items():
+        values["platform"][key.partition(".")[2]] = value
+    built = build(msgspec.convert(values["platform"], Hexapod))
+    before = build(hexapod)
+    assert [each.speed for each in built.bounds[:6]] == [0.0765] * 6  # never faster than what was found
+    assert built.bounds[6].speed == pytest.approx(0.5, rel=0.01)
+    assert built.bounds[6].speed <= 0.5
+    for old, new in zip(before.bounds, built.bounds, strict=True):
+        assert old._replace(speed=new.speed) == new
+    assert table.name == built.names[6]
+    assert slowed(hexapod, [found_at(3, None)]) == {}
 
 
 @pytest.mark.parametrize("what", ["still", "silent"])

@@ -172,6 +172,43 @@ def test_lag_and_dead_time_are_measured_and_written(tmp_path, monkeypatch):
     assert (platform.lag_s, platform.dead_time_s) == (found["lag_s"], found["dead_time_s"])
 
 
+class SlowDrives:
+    """Drives of first order that go no faster than a speed, in small steps of their equation."""
+
+    PARTS = 20
+
+    def __init__(self, lag_s, speed):
+        self.lag_s, self.speed, self.at = lag_s, speed, None
+
+    def reset(self):
+        self.at = None
+
+    def process(self, commands):
+        for command in commands:
+            self.at = command.copy() if self.at is None else self.at
+            for _ in range(self.PARTS):
+                self.at = self.at + np.clip((command - self.at) / self.lag_s, -self.speed, self.speed) * DT / self.PARTS
+        return self.at[None]
+
+
+@pytest.mark.rt
+@pytest.mark.slow
+def test_drives_that_are_slower_than_the_profile_says_have_their_speed_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(exercise, "SPARE_S", 0.3)
+    monkeypatch.setattr(measuring, "SINES", ((1.0, 2.0), (2.0, 2.0)))
+    path, ports = rig(tmp_path)
+    before = load_profile(path).platform.post
+    with hardware(path, ports) as listener:
+        listener.controller._servos = SlowDrives(0.03, 0.06)
+        result = ran("identify", str(path), "--way", "0.1", says="y\ny\n")
+    assert result.exit_code == 0, result.output
+    assert "slower than the profile says" in result.output
+    post = load_profile(path).platform.post
+    assert post.speed_m_s == pytest.approx(0.06, rel=0.05)
+    assert msgspec.structs.replace(post, speed_m_s=before.speed_m_s) == before
+    assert path.read_text(encoding="utf-8").startswith("# my rig")
+
+
 def test_a_rig_without_replies_is_not_measured(tmp_path):
     path, _ = rig(tmp_path, reply=False)
     result = ran("identify", str(path))

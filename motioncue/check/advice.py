@@ -419,6 +419,8 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
             return 0  # hidden, not corrected
+        if name == COURSES[0] and not was.shown and then.verdict == "unknown" and then.shown:
+            return 0  # the car would reverse throughout
         if was.verdict == "wrong" and then.verdict == "ok" and 0.0 < was.misfit < then.misfit - worse:
             return 0  # what was late, say, deviates more now
         if name in wrong and then.verdict != "wrong":

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from motioncue.check.compare import OPEN, Finding
-from motioncue.check.description import axes_changed
+from motioncue.check.description import axes_changed, is_twofold
 from motioncue.sources.described.source import DescribedSource
 
 __all__ = ["Advice", "OptionFinding", "advise"]
@@ -97,6 +97,10 @@ class _Trials:
     def axes_changed(self, change: Change) -> tuple[str, int]:
         """Return whose directions of axes a change of the description turns, if any, and how many."""
         return axes_changed(change[PACKET], self._module) if PACKET in change else ("", 0)
+
+    def is_twofold(self, change: Change) -> bool:
+        """Say whether a change of the description corrects two mistakes."""
+        return PACKET in change and is_twofold(change[PACKET], self._module)
 
     def of(self, change: Change, most: int | None = TRIED) -> Found:
         """Return the findings with a change, by name."""
@@ -265,14 +269,15 @@ def _groups(
     blamed = {finding.blames for finding in before.values()}
     readings = [change for change in singles if not _derives(change)]
     ways_out = [change for change in singles if _derives(change) and not _source_of(change) & blamed]
-    yield readings
+    twofold = [change for change in readings if trials.is_twofold(change)]
+    yield [change for change in readings if change not in twofold]
     mending = [change for change in readings if _helps(before, trials.of(change))][:USEFUL]
     of_one = [[change for change in readings if change.keys() <= names] for names in vectors]
     for count in range(2, TOGETHER):
         yield _several(of_one, count)
-    yield _several([mending], 2)
+    yield [*_several([mending], 2), *twofold]
     legible = [change for change in readings if PACKET not in change and not _garbles(before, trials.of(change))]
-    yield _distinct([*_with_any(_seeds(trials, readings, before), readings), *_pairs(legible, legible)])
+    yield _distinct([*_with_any(_seeds(trials, readings, before), readings), *_pairs(legible, legible), *twofold])
     for count in range(3, TOGETHER + 1):
         yield _several([mending], count)
     yield ways_out

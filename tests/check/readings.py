@@ -4,7 +4,7 @@ A fault is a wrong option, or, of a described source, a mistake in the descripti
 the order of a quaternion or of angles, an axis.  The packets are the virtual car's, so the right motion is known;
 whether the drive can show a fault is measured by `campaign.truth`, which does not use `motioncue check`.
 
-``python tests/check/readings.py [STEP [OFFSET [PAIRS]]]`` prints the counts and every case that is not as it should be.
+``python tests/check/readings.py [STEP [OFFSET]]`` prints the counts and every case that is not as it should be.
 """
 
 import sys
@@ -37,7 +37,7 @@ from motioncue.sources.described.channels import CHANNELS, UNITS
 from motioncue.sources.described.twin import Car, channel_values, encode
 from motioncue.wire.packet import Derivation
 
-__all__ = ["SOURCES", "Case", "Outcome", "counts", "faults_of", "outcome_of", "pairs", "singles"]
+__all__ = ["SOURCES", "Case", "Outcome", "campaign", "counts", "faults_of", "outcome_of", "pairs", "singles"]
 
 SOURCES = (*(name for name in WIRES if name not in INVENTED), *sources.described_profiles())
 DRIVES = ("tour", "turns", "eight", "town", "rally", "tour without a stop", "eight, banked")
@@ -441,13 +441,23 @@ def pairs(step=1):
     return [Case(source, DRIVES[n % len(DRIVES)], two) for n, (source, two) in enumerate(every)][::step]
 
 
+def is_chosen(case):
+    """Say whether all faults of a case are options, which options mend."""
+    return all(faults_of(case.source)[fault] for fault in case.faults)
+
+
+def campaign():
+    """Return the cases of the whole campaign: some 1000, of which a part is every so many of them."""
+    every = pairs()
+    chosen, others = ([case for case in every if is_chosen(case) == is_option] for is_option in (True, False))
+    return [*singles(), *chosen[::12], *others[::150]]
+
+
 def counts(outcomes):
     """Return a table of what is true against what was said."""
     lines = []
     for title, chosen in (("options", True), ("descriptions", False)):
-        rows = [
-            o for o in outcomes if o.case.faults and all(faults_of(o.case.source)[f] for f in o.case.faults) == chosen
-        ]
+        rows = [o for o in outcomes if o.case.faults and is_chosen(o.case) == chosen]
         for kind in ("harmless", "hidden", "between", "evident"):
             of = [o for o in rows if o.kind == kind]
             said = Counter(o.verdict for o in of)
@@ -466,9 +476,9 @@ def counts(outcomes):
     return "\n".join(lines)
 
 
-def main(step="1", offset="0", apart="0"):
-    """Print the counts, and each case that is not as it should be."""
-    cases = singles()[int(offset) :: int(step)] + (pairs(int(apart)) if int(apart) else [])
+def main(step="1", offset="0"):
+    """Print the counts, and each case that is not as it should be, of every `step`-th case of the campaign."""
+    cases = campaign()[int(offset) :: int(step)]
     with Pool(2) as pool:
         outcomes = [o for o in pool.map(outcome_of, cases, chunksize=2) if o is not None]
     print(counts(outcomes))

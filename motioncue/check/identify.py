@@ -96,17 +96,17 @@ def identified(sent: Array, heard: Array, index: npt.NDArray[np.int64], dt: floa
 def _fit(u: Array, y: Array, rows: npt.NDArray[np.int64], dt: float, fastest: float | None = None) -> Found:
     """Return what explains `y` at the ticks `rows` by the commands `u`; with a bound of the speed up to `fastest`."""
     count, zooms = (GRID, ZOOMS) if fastest is None else (SLOW_GRID, SLOW_ZOOMS)
-    grids = [np.linspace(1e-4, LONGEST_LAG_S, count), np.linspace(0.0, LONGEST_DEAD_S, count)]
+    grids: list[Array] = [np.linspace(1e-4, LONGEST_LAG_S, count), np.linspace(0.0, LONGEST_DEAD_S, count)]
     grids.append(np.array([UNBOUND]) if fastest is None else fastest * np.linspace(1.0 / count, 1.0, count))
     best: tuple[int, ...] = ()
     for zoom in range(zooms):
         if zoom:
             grids = [_nearer(grid, at, grid[0] * least) for grid, at, least in zip(grids, best, (1, 0, 1), strict=True)]
-        errors = _errors(u, y, rows, *grids, dt)
+        errors = _errors(u, y, rows, grids, dt)
         best = tuple(int(at) for at in np.unravel_index(np.argmin(errors), errors.shape))
     lag, dead, speed = (float(grid[at]) for grid, at in zip(grids, best, strict=True))
     model = _seen(u, *_driven(u, np.array([lag]), np.array([speed]), dt), rows, dead, dt)[:, 0]
-    error = float(np.std(y - model) / max(np.std(y), 1e-300))
+    error = float(np.std(y - model)) / max(float(np.std(y)), 1e-300)
     return Found(lag, dead, error, None if fastest is None else speed, 0)
 
 
@@ -114,14 +114,13 @@ def _nearer(values: Array, at: int, least: float) -> Array:
     """Return a finer grid around one of its values."""
     if len(values) == 1:
         return values
-    step = 2.0 * (values[1] - values[0])
-    return np.linspace(max(least, values[at] - step), values[at] + step, len(values))
+    middle, step = float(values[at]), 2.0 * float(values[1] - values[0])
+    return np.linspace(max(least, middle - step), middle + step, len(values))
 
 
-def _errors(
-    u: Array, y: Array, rows: npt.NDArray[np.int64], lags: Array, deads: Array, speeds: Array, dt: float
-) -> Array:
+def _errors(u: Array, y: Array, rows: npt.NDArray[np.int64], grids: list[Array], dt: float) -> Array:
     """Return the mean squares of what each leaves, but for a constant; shape (lags, dead times, speeds)."""
+    lags, deads, speeds = grids
     each_lag, each_speed = (side.ravel() for side in np.meshgrid(lags, speeds, indexing="ij"))
     driven = _driven(u, each_lag, each_speed, dt)
     errors = [np.var(y[:, None] - _seen(u, *driven, rows, dead, dt), axis=0) for dead in deads]
@@ -214,7 +213,7 @@ def _slower(bounds: dict[str, Any], speed: float) -> dict[str, Any]:
     key = "speed_m_s" if "speed_m_s" in bounds else "speed_deg_s"
     found = speed if key == "speed_m_s" else math.degrees(speed)
     step = 10.0 ** (math.floor(math.log10(found)) - 2)
-    return _stated({**bounds, key: min(bounds[key], round(math.floor(found / step) * step, 12))})
+    return {**_stated(bounds), key: min(bounds[key], round(math.floor(found / step) * step, 12))}
 
 
 def identify(exerciser: Exerciser, pose: Array) -> Found:

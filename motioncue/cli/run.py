@@ -4,8 +4,8 @@ import logging
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from inspect import cleandoc
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,7 @@ from motioncue.cli.terminal import Screen, engine_rows, print_summary, wanted
 from motioncue.cli.watch import EngineView, watch
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
-from motioncue.engine.fitting import fit, unlimited
+from motioncue.engine.fitting import Fit, fit, unlimited
 from motioncue.engine.pipeline import refuse_fixed
 from motioncue.errors import ConfigError, MotioncueError, not_among
 from motioncue.profile.profile import Profile, builtin_profiles
@@ -190,6 +190,28 @@ class Folder(Looking):
         return True
 
 
+def judged(profile: Profile) -> tuple[Fit | None, float | None]:
+    """Log what a profile's cue makes of its platform; return how it fits, and what it misses of rest."""
+    found = fit(profile)
+    for line in [] if found is None else found.lines():
+        log.log(logging.WARNING if found is not None and found.beyond else logging.INFO, "%s", line)
+    rest = against_rest(profile)
+    if rest is not None:
+        warns, line = told_of_rest(rest)
+        log.log(logging.WARNING if warns else logging.INFO, "%s", line)
+    for line in unlimited(profile, found):
+        log.warning("%s", line)
+    return found, rest
+
+
+@contextmanager
+def started(engines: Iterable[Engine]) -> Iterator[None]:
+    """Run engines beside another one, which ends them with itself."""
+    for engine in engines:
+        engine.start()
+    yield
+
+
 @click.command()
 @click.option(
     "--profile",
@@ -199,6 +221,13 @@ class Folder(Looking):
     help="Built-in, a TOML file, or a folder.",
 )
 @set_option
+@click.option(
+    "--seat",
+    "seats",
+    metavar="NAME|FILE",
+    multiple=True,
+    help="Another rig that the same simulator moves, for the head of its own profile.  Repeatable.",
+)
 @click.option("--watch", "follow", is_flag=True, help="Follow the profile's file: what is saved is used at once.")
 @view_option
 @duration_option("End after this time, fade included.")
@@ -207,6 +236,7 @@ class Folder(Looking):
 def command(
     profile: str,
     overrides: tuple[str, ...],
+    seats: tuple[str, ...],
     follow: bool,
     view: Address | None,
     duration: float | None,
@@ -220,6 +250,9 @@ def command(
     --profile may be a folder of profiles that differ in what can change while it runs.  The first one by name begins;
     `n Enter`, `motioncue tell profile=NAME`, or the car that source.car reads and a profile has among its cars,
     switches to another with the usual fade.
+
+    --seat adds a rig for a passenger, with a profile of its own: its platform, cueing, bounds and head, but this
+    simulator.  What is asked of the run is asked of all; a fault of one stops no other.
 
     \b
     On a terminal, keys operate it:
@@ -256,21 +289,20 @@ def command(
                     "engine itself can feed it (Engine.feed)"
                 )
             title = f"motioncue run · {path_of(settings)}"
-            found = fit(settings)
-            for line in [] if found is None else found.lines():
-                log.log(logging.WARNING if found is not None and found.beyond else logging.INFO, "%s", line)
-            rest = against_rest(settings)
-            if rest is not None:
-                warns, line = told_of_rest(rest)
-                log.log(logging.WARNING if warns else logging.INFO, "%s", line)
-            for line in unlimited(settings, found):
-                log.warning("%s", line)
+            found, rest = judged(settings)
             running = Engine(settings, record=recording(file, last_s, force))
+            others = {Path(seat).stem: Engine(load_profile(seat), beside=running) for seat in seats}
+            if len(others) < len(seats):
+                raise ConfigError(f"--seat: found {', '.join(seats)}, allowed are different names")
+            for name, other in others.items():
+                log.info("seat %s:", name)
+                judged(other.profile)
             if folder is not None:
                 folder.engine = running
                 profile = str(Path(profile, f"{folder.used}.toml"))
             with (
                 running as engine,
+                started(others.values()),
                 follower or folder or nullcontext(),
                 shown_by(view, engine, profile) as address,
                 Screen(live=live) as screen,
@@ -283,6 +315,7 @@ def command(
                     address=address,
                     refused=lambda: "" if follower is None else follower.refused,
                     profiles=folder,
+                    seats=others,
                 )
                 elapsed_s = watch(engine, picture, screen, interrupts, duration, folder)
             interrupts.over = True
@@ -291,6 +324,7 @@ def command(
             **engine.stats(),
             "fit": None if found is None else found._asdict(),
             "missed_of_rest": rest,
+            **({"seats": {name: other.stats() for name, other in others.items()}} if others else {}),
         }
         print_summary(title, engine_rows(stats))
         if as_json:

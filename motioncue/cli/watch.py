@@ -70,7 +70,9 @@ class EngineView:
         refused: Callable[[], str] = str,
         cue: Callable[[], tuple[Mapping[str, float], int]] | None = None,
         profiles: Profiles | None = None,
+        seats: Mapping[str, Engine] | None = None,
     ) -> None:
+        self._seats = seats or {}
         self._engine = engine
         self._title = title
         self._total_s = total_s
@@ -106,6 +108,8 @@ class EngineView:
                 *((text, str(stats[name])) for name, text in LOST.items() if stats[name]),
             ],
         ]
+        if self._seats:
+            facts.append([(name, seat.stats()["state"].lower()) for name, seat in self._seats.items()])
         if says := replied(stats, int(tick["operation"][0])):
             facts.append([("platform", ", ".join(says))])
         poses = self._engine.profile.cueing.poses

@@ -22,7 +22,7 @@ from motioncue.engine.emitter import Ending
 from motioncue.engine.journal import CALM, Journal, Outputs, event_line
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Change, Pipeline
-from motioncue.engine.reception import Reception
+from motioncue.engine.reception import Companion, Reception, beside_driver
 from motioncue.errors import ConfigError
 from motioncue.output.check_in import CheckedIn
 from motioncue.output.packet import replies_of
@@ -58,6 +58,9 @@ class Engine:
         Number of ticks to keep for `trace`, from the first on.
     record : Record, str or Path, optional
         What to record, and where; the profile's ``[record]`` if not given.
+    beside : Engine, optional
+        Another rig, such as the driver's: what its simulator sends moves this one too, for another head.  Of this
+        profile's source, only ``head_m`` and ``bridge`` count.  Start the other one first.
 
     Raises
     ------
@@ -69,6 +72,9 @@ class Engine:
 
     Notes
     -----
+    What is asked of an engine by `engage`, `hold`, `park`, `keep` and `stop` is asked of those beside it as well.  Each
+    has its own supervisor, and a fault of one holds no other up.
+
     Both loops run without the GIL from the simulator's bytes to the platform's.  Leaving the context fades to neutral
     before sending ends, even after an exception.  An engine that has been started and never stopped fades when the
     interpreter exits; deleting it does not stop it.  Started in the main thread, it also fades at SIGTERM and
@@ -84,7 +90,12 @@ class Engine:
     """
 
     def __init__(
-        self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
+        self,
+        profile: Profile | str | Path,
+        *,
+        trace: int = 0,
+        record: Record | str | Path | None = None,
+        beside: "Engine | None" = None,
     ) -> None:
         if not isinstance(trace, int | np.integer) or trace < 0:
             raise ConfigError(f"trace: found {shown(trace)}, allowed is the number of ticks to keep, at least 0")
@@ -92,6 +103,12 @@ class Engine:
             check(profile)
         else:
             profile = load_profile(profile)
+        if beside is not None:
+            profile = beside_driver(profile, beside.profile)
+            check(profile)
+        self._beside = beside
+        self.seats: list[Engine] = []
+        """The engines that run beside this one."""
         self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
@@ -139,8 +156,11 @@ class Engine:
         with ExitStack() as opened:
             # Before anything reaches a simulator or a platform.
             opened.callback((claims := claims_of(self.profile.outputs, self.profile.platform)).close)
-            self._receiver: Reception | Feeder
-            if source.endpoints:
+            self._receiver: Reception | Feeder | Companion
+            if self._beside is not None:
+                self._beside._refuse_before_start("beside")
+                self._receiver = Companion(self._beside._pipeline.intake, self._pipeline.intake)
+            elif source.endpoints:
                 self._receiver = Reception(
                     self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
                 )
@@ -171,8 +191,9 @@ class Engine:
                     fail_if_unheard(sender)
                     if replies is not None:
                         sender.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, REPLY_BYTES)
-                    if isinstance(self._receiver, Reception):
-                        self._receiver.refuse_output(f"output.{name}", url, address)
+                    listening = (self if self._beside is None else self._beside)._receiver
+                    if isinstance(listening, Reception):
+                        listening.refuse_output(f"output.{name}", url, address)
                     senders.append((url, (sender, address, *packet)))
             for output in self.profile.outputs:
                 table = output.packet and output.packet.check_in
@@ -196,6 +217,8 @@ class Engine:
             ]
             self._claims, self._threads, self._opened, self._ending = claims, threads, opened.pop_all(), ending
         ending.begin(signals=self._takes_signals)
+        if self._beside is not None:
+            self._beside.seats.append(self)
         for thread in threads:
             thread.start()
 
@@ -228,18 +251,20 @@ class Engine:
     def _tell_beginning(self) -> None:
         """Log where motion is expected from, and what is unusual about this run."""
         source = self.profile.source
-        fed = isinstance(self._receiver, Feeder)
-        who = (
-            f"this program to feed {self.profile.name}" if fed else f"{source.system} at {', '.join(source.endpoints)}"
-        )
-        log.info("waiting for %s", who)
+        if self._beside is not None:
+            who = f"{self.profile.name}: beside {self._beside.profile.name}"
+        elif source.endpoints:
+            who = f"waiting for {source.system} at {', '.join(source.endpoints)}"
+        else:
+            who = f"waiting for this program to feed {self.profile.name}"
+        log.info("%s", who)
         for line in bounds_in_force(self.profile):
             log.info("%s", line)
         self._warn_of_bounds_off()
         self._warn_of_inverted()
         if late := leaving_of(self.profile).late():
             log.warning("%s", late)
-        if isinstance(self._receiver, Feeder):
+        if not isinstance(self._receiver, Reception):
             return
         if self._receiver.held:
             log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
@@ -303,7 +328,9 @@ class Engine:
         return self._feeder.feed(motion)
 
     def _check_fed(self) -> None:
-        """Raise ConfigError if this engine receives at endpoints, so that it cannot be fed."""
+        """Raise ConfigError if this engine receives at endpoints, or beside another, so that it cannot be fed."""
+        if self._beside is not None:
+            raise ConfigError("feed: found an engine beside another one, allowed is to feed that one")
         urls = self.profile.source.endpoints
         if urls:
             raise ConfigError(f"source.endpoint: found {', '.join(urls)!r}, allowed is none for an engine that is fed")
@@ -470,6 +497,8 @@ class Engine:
 
     def keep(self) -> None:
         """Write the last seconds that a ``last_s`` recording holds in memory; other recordings need no call."""
+        for seat in tuple(self.seats):
+            seat.keep()
         if self._pipeline.recorder is not None:
             self._pipeline.recorder.keep()
 
@@ -481,17 +510,20 @@ class Engine:
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again; RuntimeError before the engine runs."""
         self._refuse_before_start("engage")
-        self._pipeline.emitter.engage()
+        for each in (self, *self.seats):
+            each._pipeline.emitter.engage()
 
     def hold(self) -> None:
         """Hold the present motion until told to engage or park; RuntimeError before the engine runs."""
         self._refuse_before_start("hold")
-        self._pipeline.emitter.hold()
+        for each in (self, *self.seats):
+            each._pipeline.emitter.hold()
 
     def park(self) -> None:
         """Fade to neutral and stay there, with packets; RuntimeError before the engine runs."""
         self._refuse_before_start("park")
-        self._pipeline.emitter.park()
+        for each in (self, *self.seats):
+            each._pipeline.emitter.park()
 
     def _refuse_before_start(self, request: str) -> None:
         if not self._threads and not self._ended.is_set():
@@ -516,22 +548,28 @@ class Engine:
         ending = self._ending
         if ending is None:
             return
+        for seat in tuple(self.seats):  # all go to rest at the same time
+            seat.stop(wait=False, leave=leave)
         if not wait:
             self._pipeline.emitter.stop(leave)
             return
         ending.end(leave)
+        for seat in tuple(self.seats):
+            seat.stop()
         sends = self._threads[-1]
         if sends.ident is not None:
             sends.join(LOG_PATIENCE_S if self._ended.is_set() else 0.0)
 
     @property
     def over(self) -> bool:
-        """Whether the last packet has been sent, after a stop."""
-        return self._ending is not None and self._ending.over
+        """Whether the last packet has been sent, after a stop; also by those beside it."""
+        return self._ending is not None and self._ending.over and all(seat.over for seat in tuple(self.seats))
 
     def _close(self) -> None:
         """End the other threads, one after the other, and close the endpoints."""
         logs, receives, _ = self._threads
+        if self._beside is not None:
+            self._beside.seats.remove(self)
         self._receiver.stop()
         if receives.ident is not None:  # it has been started
             receives.join()

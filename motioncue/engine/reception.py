@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from types import ModuleType, TracebackType
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from motioncue import sources
@@ -18,14 +19,14 @@ from motioncue.engine.journal import Journal, event_line
 from motioncue.engine.receiver import DatagramReceiver, MemoryReceiver, StreamReceiver
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.intake import Intake, Session
-from motioncue.profile.profile import parse_profile, profile_text
+from motioncue.profile.profile import Profile, parse_profile, profile_text
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.mapped import Finder
 from motioncue.transports.stream import Listener as StreamListener
 from motioncue.transports.udp import comes_back, open_receiver, open_sender, packed_hosts
 
-__all__ = ["Listener", "Reception", "check_endpoints", "readable_games"]
+__all__ = ["Companion", "Listener", "Reception", "beside_driver", "check_endpoints", "readable_games"]
 
 log = logging.getLogger("motioncue")
 
@@ -143,6 +144,30 @@ class Reception:
     def close(self) -> None:
         """Close the endpoints; call it after `run` has ended."""
         self._opened.close()
+
+
+class Companion:
+    """Receives what another rig's simulator sends: `run` belongs in a thread."""
+
+    def __init__(self, driver: Intake, own: Intake) -> None:
+        self._driver, self._own, self._stopped = driver, own, threading.Event()
+
+    def run(self) -> None:
+        """Take every package that the other one gets until `stop`; that one's thread does it."""
+        self._driver.add_beside(self._own)
+        self._stopped.wait()
+        self._driver.remove_beside(self._own)
+
+    def stop(self) -> None:
+        """End `run` at once; may be called from any thread."""
+        self._stopped.set()
+
+
+def beside_driver(profile: Profile, driver: Profile) -> Profile:
+    """Return a profile that takes the driver's source, with its own head and its own way between frames."""
+    own = profile.source
+    source = msgspec.structs.replace(driver.source, head_m=own.head_m, bridge=own.bridge)
+    return msgspec.structs.replace(profile, source=source)
 
 
 class Listener:

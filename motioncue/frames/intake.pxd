@@ -6,7 +6,8 @@ There is no transport here: the caller passes whole packages in and sends the re
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.core.threads cimport (
-    RECORD_HAPPENING, SESSION_BEGAN, Event, Events, Ring, event_write, mc_count, mc_load, ring_write,
+    RECORD_HAPPENING, SESSION_BEGAN, Event, Events, Ring, event_write, mc_count, mc_load, mc_load_acquire,
+    mc_store_release, ring_write,
 )
 from motioncue.core.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.frames.convert cimport BodyFrame, Stages
@@ -17,6 +18,7 @@ from motioncue.wire.messages cimport MC_CIPHER_BYTES, Messages, Reply, mc_cipher
 
 cdef enum:
     REASON_COUNT = 64
+    ANNOUNCED_BYTES = 512
 
 
 ctypedef struct Counters:
@@ -105,6 +107,10 @@ ctypedef struct IntakeState:
     Counters counters
     Events events
     Ring* ring              # recorder's ring for packages, frames and events; NULL if not recording
+    IntakeState* beside     # another rig's, which takes the same packages; NULL: there is none
+    bint joins              # it has come to another one, and not been told yet in which session
+    uint8_t announced[ANNOUNCED_BYTES]  # the package that announced the car's axes, for those who come later
+    int announced_size
     int endpoint            # number of the newest package's endpoint, for the recording
     int car_offset          # where packages say which car it is
     int car_bytes           # 1 to 8; 0: nobody wants to know
@@ -140,6 +146,11 @@ cdef inline void refuse(IntakeState* s, int reason, int64_t now, int64_t detail)
         log_event(s, now, reason, detail)
 
 
+cdef inline IntakeState* beside(IntakeState* s) noexcept nogil:
+    """Return the next intake that takes the same packages, which another thread may set; NULL if there is none."""
+    return <IntakeState*>mc_load_acquire(<int64_t*>&s.beside)
+
+
 cdef inline void forget(IntakeState* s) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
     s.initialized = False
@@ -156,6 +167,7 @@ cdef inline void forget(IntakeState* s) noexcept nogil:
 cdef inline void begin(IntakeState* s, int64_t now) noexcept nogil:
     """Begin a new session: what follows is another drive."""
     forget(s)
+    s.announced_size = 0
     mc_count(&s.counters.sessions, 1)
     log_event(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
@@ -175,6 +187,7 @@ cdef class Intake:
     cdef object _tables     # owns the rows that the messages point to
     cdef Event _event
     cdef object _ring       # owns the memory behind `ring`
+    cdef list _beside       # every intake that has ever taken the same packages: a receiver may still be in it
 
 
 # A stream session in lock-step: packages are framed by their size field; each is taken and answered.  The caller feeds

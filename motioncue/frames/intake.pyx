@@ -331,12 +331,18 @@ cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
     """Begin a session with a simulator that has just connected."""
+    cdef IntakeState* other = beside(s)
+    if other != NULL:
+        other.joins = False
+        intake_begin(other, now)
     if s.ring != NULL:
         ring_write(s.ring, RECORD_CONNECTED, now, b"", 0)
     begin(s, now)
 
 
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil:
+    if beside(s) != NULL:
+        intake_end(beside(s), now)
     if s.ring != NULL:
         ring_write(s.ring, RECORD_DISCONNECTED, now, b"", 0)
     log_event(s, now, SESSION_ENDED, mc_load(&s.counters.sessions))
@@ -418,11 +424,26 @@ cdef int intake_kind(IntakeState* s, const uint8_t* package, int size) noexcept 
     return 0 if near >= 0 and s.messages.rows[near].role == ROLE_MOTION else near + 1 if near >= 0 else -1
 
 
+cdef void welcome(const IntakeState* s, IntakeState* other, int64_t now) noexcept nogil:
+    """Tell an intake that joins which session it is, as its simulator would have."""
+    other.joins = False
+    if mc_load(&s.counters.sessions) != 0:
+        intake_begin(other, now)
+    if s.announced_size:
+        intake_take(other, s.announced, s.announced_size, now)
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the reply, whose size is 0 if the package wants none."""
     cdef const uint8_t* plain = package
+    cdef IntakeState* other = beside(s)
     cdef Message* m
     cdef int near, reason
+    if other != NULL:
+        if other.joins:
+            welcome(s, other, now)
+        other.endpoint = s.endpoint
+        intake_take(other, package, size, now)
     take_tuned(s, now)
     if s.ring != NULL:
         ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
@@ -440,6 +461,9 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if reason == ACCEPTED:
         if m.role == ROLE_AXES:
             reason = take_axes(s)
+            if reason == ACCEPTED and size <= ANNOUNCED_BYTES:
+                memcpy(s.announced, package, size)
+                s.announced_size = size
         elif m.role == ROLE_MOTION:
             reason = take_motion(s, now)
         else:
@@ -557,6 +581,25 @@ cdef class Intake:
         """Put packages, frames and events into a ring as they come; call it before the first package."""
         self._ring = ring
         self.intake.ring = &ring.ring
+
+    def add_beside(self, Intake other not None):
+        """Let another rig's intake, of the same source, take every package from now on; any thread may call it."""
+        cdef IntakeState* last = self.intake
+        if self._beside is None:
+            self._beside = []
+        self._beside.append(other)
+        other.intake.joins = True
+        while last.beside != NULL:
+            last = last.beside
+        mc_store_release(<int64_t*>&last.beside, <int64_t>other.intake)
+
+    def remove_beside(self, Intake other not None):
+        """Give it no more packages; one that is being taken may still come."""
+        cdef IntakeState* last = self.intake
+        while last.beside != NULL and last.beside != other.intake:
+            last = last.beside
+        if last.beside != NULL:
+            mc_store_release(<int64_t*>&last.beside, <int64_t>other.intake.beside)
 
     def name_contest(self, contest):
         """Set a function that says in words who was refused because another one drives."""

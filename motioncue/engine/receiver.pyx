@@ -403,7 +403,7 @@ cdef enum:
     LOOKS = 3               # looks at a state that is being written before it is counted as torn
     SEARCH_MS = 250         # from one search for the simulator's memory to the next
     SETTLE_NS = 50_000      # from a counter that has changed until a state without a sign of its end is read
-    NEAR = 2                # looks in whose time no simulator begins two states
+    NEAR = 3                # halves of a period between looks, in whose time no simulator begins two states
     DOUBTS = 32             # successive looks at states of which nothing shows that they are whole, before one is taken
 
 
@@ -553,7 +553,7 @@ cdef class MemoryReceiver:
             whole = self._stands
             self._stands = not whole
         elif other:
-            whole = self._doubts > DOUBTS or (not self._stands and now - self._seen_at <= NEAR * self._period)
+            whole = self._doubts > DOUBTS or (not self._stands and 2 * (now - self._seen_at) <= NEAR * self._period)
             self._stands = False
         elif same:
             whole = self._doubts > DOUBTS and not self._stands

@@ -95,7 +95,7 @@ def test_no_sign_of_roll_is_confirmed_by_a_heave_that_is_derived_through_it(sour
 def test_a_campaign_of_single_and_paired_faults(part):
     """No wrong OK, no accusation, and advice that mends what the drive shows where options can.
 
-    A part takes two minutes. One of them: ``pytest --rest -m slow tests/check/test_check_readings.py -k "faults and 3"``.
+    A part takes two minutes; ``pytest --rest -m slow tests/check/test_check_readings.py -k "faults and 3"`` is one.
     """
     outcomes = [found for case in campaign()[part::PARTS] if (found := outcome_of(case)) is not None]
     print(f"\n{counts(outcomes)}")

@@ -91,7 +91,7 @@ static int play(char *page, const char *name, int seconds, int stall) {
         }
         count++;
         step++;
-        if (stall) Sleep(head[5] == 1 || head[5] == 2 ? 1 : head[2] / 1000);
+        if (stall) Sleep(head[5] == 1 || head[5] == 2 ? 1 : (head[2] + 999) / 1000);
         else do {
             QueryPerformanceCounter(&now);
             if ((now.QuadPart - start.QuadPart) * 1000000 < (long long)step * head[2] * frequency.QuadPart) Sleep(1);

@@ -95,8 +95,9 @@ class _Trials:
         self._seen: dict[tuple[tuple[str, Any], ...], Found] = {}
 
     def axes_changed(self, change: Change) -> tuple[str, int]:
-        """Return whose directions of axes a change of the description turns, if any, and how many."""
-        return axes_changed(change[PACKET], self._module) if PACKET in change else ("", 0)
+        """Return whose directions of axes a change of the description turns, if any, and how many, options counted."""
+        key, turned = axes_changed(change[PACKET], self._module) if PACKET in change else ("", 0)
+        return key, turned + len(change) - 1 if key else 0
 
     def is_twofold(self, change: Change) -> bool:
         """Say whether a change of the description corrects two mistakes."""

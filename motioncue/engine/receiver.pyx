@@ -553,7 +553,9 @@ cdef class MemoryReceiver:
             whole = self._stands
             self._stands = not whole
         elif other:
-            whole = self._doubts > DOUBTS or (not self._stands and 2 * (now - self._seen_at) <= NEAR * self._period)
+            whole = not self._stands and (
+                self._doubts > DOUBTS or 2 * (now - self._seen_at) <= NEAR * self._period
+            )
             self._stands = False
         elif same:
             whole = self._doubts > DOUBTS and not self._stands

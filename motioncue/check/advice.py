@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from motioncue.check.compare import OPEN, Finding
-from motioncue.check.description import axes_changed
+from motioncue.check.description import axes_changed, is_twofold
 from motioncue.sources.described.source import DescribedSource
 
 __all__ = ["Advice", "OptionFinding", "advise"]
@@ -34,6 +34,9 @@ FELT = (
 WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
 SAME = 1e-6  # difference of misfits that rounding makes
 WORSE_DERIVED = 0.1  # the same for what is derived, which is smoother and later
+WORSE_SHARE = 0.2  # the same as a share of a misfit that is noise: over 100 windows this is uncertain by 14 %
+BETTER = 0.1  # share of a misfit that another reading leaves if it explains a drive decisively better
+LOOSE = 0.1  # misfit from which on an answer that holds may hold better in another reading
 COURSES = ("attitude and course", "yaw and course", "pitch and climb")  # findings that confirm the attitude
 STEP_S = 0.0005  # physics step of a simulator, whose clock advances by whole steps [s]
 
@@ -92,8 +95,13 @@ class _Trials:
         self._seen: dict[tuple[tuple[str, Any], ...], Found] = {}
 
     def axes_changed(self, change: Change) -> tuple[str, int]:
-        """Return whose directions of axes a change of the description turns, if any, and how many."""
-        return axes_changed(change[PACKET], self._module) if PACKET in change else ("", 0)
+        """Return whose directions of axes a change of the description turns, if any, and how many, options counted."""
+        key, turned = axes_changed(change[PACKET], self._module) if PACKET in change else ("", 0)
+        return key, turned + len(change) - 1 if key else 0
+
+    def is_twofold(self, change: Change) -> bool:
+        """Say whether a change of the description corrects two mistakes."""
+        return PACKET in change and is_twofold(change[PACKET], self._module)
 
     def of(self, change: Change, most: int | None = TRIED) -> Found:
         """Return the findings with a change, by name."""
@@ -159,12 +167,14 @@ def advise(
     # What is derived agrees with its source whatever the description says, so that it shows no correction to be right.
     best = [change for change in best if not (PACKET in change and _derives(change))]
     settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
+    best = [_refined(trials, change, singles) for change in best or [{}]]
+    best = [change for change in best if change]
     sure = len(best) == 1 and _sure(before, best[0], trials.of(best[0], None), settling)
     changes = best[0] if sure else {}
     after = trials.of(changes, None) if changes else before
     wrong = [name for name, finding in before.items() if finding.verdict == "wrong"]
     left = [name for name in wrong if not changes or (name in after and after[name].verdict == "wrong")]
-    options = _settled(trials, settling, values, base, changes, after)
+    options = _settled(trials, settling, values, base, changes, before, after)
     return Advice(
         options,
         _keyed(changes),
@@ -172,6 +182,22 @@ def advise(
         [name for name in wrong if name not in left],
         left,
     )
+
+
+def _refined(trials: _Trials, change: Change, singles: Sequence[Change]) -> Change:
+    """Return a change together with each other reading that explains what holds with it decisively better."""
+    found = trials.of(change)
+    loose = [name for name, then in found.items() if then.verdict == "ok" and then.misfit > LOOSE]
+    for other in singles if loose and not any(_is(found, name, "wrong") for name in GROUND) else ():
+        if _derives(other) or PACKET in other or other.keys() & change.keys():
+            continue
+        after = trials.of({**change, **other})
+        worse = any(then.verdict == "wrong" and not _is(found, name, "wrong") for name, then in after.items())
+        lost = any(name not in after or _lost(was, after[name]) for name, was in found.items())
+        better = all(_is(after, name, "ok") and after[name].misfit < BETTER * found[name].misfit for name in loose)
+        if better and not worse and not lost:
+            return _refined(trials, {**change, **other}, singles)
+    return change
 
 
 def _another_unit(module: Any, findings: Sequence[Finding]) -> bool:
@@ -218,8 +244,9 @@ def _derives(change: Change) -> bool:
 def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], before: Found) -> list[Change]:
     """Return the smallest changes that correct everything, or else most; more than one if indistinguishable.
 
-    One other reading is tried first, then elements of one vector turned together, then several that each correct
-    something, then a derived quantity, then any two of these.  A derived quantity always agrees with its source, so any
+    One other reading is tried first, then elements of one vector turned together, then any two, then several that each
+    correct something, then a derived quantity, then two with these.  Of several changes together, each is also replaced
+    by every other reading, which may explain as much.  A derived quantity always agrees with its source, so any
     other readings that explain as much are preferred.
     """
     wrong = {name for name, finding in before.items() if finding.verdict == "wrong"}
@@ -229,7 +256,7 @@ def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], b
     for group in _groups(trials, singles, vectors, before, wrong):
         most, equal = _most(trials, group, before, wrong)
         if equal and most == len(wrong):
-            return equal
+            return _most(trials, [*equal, *_neighbors(equal, singles)], before, wrong)[1]
         equal = [change for change in equal if not _baseless(before, trials.of(change))]
         if equal:
             partly.append((most, equal))
@@ -243,19 +270,32 @@ def _groups(
     blamed = {finding.blames for finding in before.values()}
     readings = [change for change in singles if not _derives(change)]
     ways_out = [change for change in singles if _derives(change) and not _source_of(change) & blamed]
-    yield readings
+    twofold = [change for change in readings if trials.is_twofold(change)]
+    yield [change for change in readings if change not in twofold]
     mending = [change for change in readings if _helps(before, trials.of(change))][:USEFUL]
     of_one = [[change for change in readings if change.keys() <= names] for names in vectors]
     for count in range(2, TOGETHER):
         yield _several(of_one, count)
-    for count in range(2, TOGETHER + 1):
-        yield _several([mending], count)
+    yield [*_several([mending], 2), *twofold]
     legible = [change for change in readings if PACKET not in change and not _garbles(before, trials.of(change))]
-    yield _distinct([*_with_any(_seeds(trials, readings, before), readings), *_pairs(legible, legible)])
+    yield _distinct([*_with_any(_seeds(trials, readings, before), readings), *_pairs(legible, legible), *twofold])
+    for count in range(3, TOGETHER + 1):
+        yield _several([mending], count)
     yield ways_out
     both = (*readings, *ways_out)
     useful = [change for change in both if _mended(before, trials.of(change), wrong, _derives(change))]
     yield _pairs(useful, useful)
+
+
+def _neighbors(changes: Sequence[Change], singles: Sequence[Change]) -> list[Change]:
+    """Return changes of several options with one of them replaced by any other reading."""
+    readings = [change for change in singles if not _derives(change) and PACKET not in change]
+    out = []
+    for change in changes:
+        for name in change if len(change) > 1 and not _derives(change) else ():
+            rest = {key: value for key, value in change.items() if key != name}
+            out += [{**rest, **other} for other in readings if not other.keys() & change.keys()]
+    return _distinct(out)
 
 
 def _seeds(trials: _Trials, readings: Sequence[Change], before: Found) -> list[Change]:
@@ -370,8 +410,9 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
     shown to be right.
     """
     mended = right = 0
-    # Of other frames, answers weaker or stronger say nothing.
-    worse = np.inf if _is(before, "frames", "wrong") else WORSE_DERIVED if derived else WORSE
+    # Of other frames, or of other windows of them, answers weaker or stronger say nothing.
+    other = _is(before, "frames", "wrong") or _is(before, "frame time", "wrong")
+    worse = np.inf if other else WORSE_DERIVED if derived else WORSE
     for name, then in after.items():
         was = before.get(name)
         if was is None:  # a question that could not be asked before
@@ -384,6 +425,8 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
             return 0  # hidden, not corrected
+        if name == COURSES[0] and not was.shown and then.verdict == "unknown" and then.shown:
+            return 0  # the car would reverse throughout
         if was.verdict == "wrong" and then.verdict == "ok" and 0.0 < was.misfit < then.misfit - worse:
             return 0  # what was late, say, deviates more now
         if name in wrong and then.verdict != "wrong":
@@ -407,7 +450,7 @@ def _lost(was: Finding, then: Finding, worse: float = WORSE) -> bool:
     if was.verdict != "ok":
         return False
     if then.verdict == "ok":
-        return then.misfit > was.misfit + worse
+        return then.misfit > was.misfit + max(worse, WORSE_SHARE * was.misfit)
     return then.verdict == "unknown" and (then.shown or then.name in GROUND)
 
 
@@ -428,6 +471,7 @@ def _settled(
     values: Mapping[str, tuple[Any, ...]],
     base: Mapping[str, Any],
     changes: Change,
+    before: Found,
     after: Found,
 ) -> list[OptionFinding]:
     """Return what the drive shows about each option that is a reading, not a choice."""
@@ -435,7 +479,9 @@ def _settled(
     for name, many in values.items():
         key = name if name == SOURCE else f"source.options.{name}"
         if name in changes:
-            evidence = f"{changes[name]!r} explains what contradicts"
+            contradicts = any(finding.verdict == "wrong" for finding in before.values())
+            what = "what contradicts" if contradicts else "the drive decisively better"
+            evidence = f"{changes[name]!r} explains {what}"
             out.append(OptionFinding(key, base[name], "wrong", evidence, changes[name]))
             continue
         if name == SOURCE or base[name] == DERIVED:

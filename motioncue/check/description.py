@@ -46,6 +46,19 @@ def axes_changed(words: str, source: DescribedSource) -> tuple[str, int]:
     return key, 1 if turned and len(other) == 2 else len(other)
 
 
+def is_twofold(words: str, source: DescribedSource) -> bool:
+    """Say whether a correction reverses two axes or three where they are, each of which is a mistake of its own.
+
+    Two level ones that are reversed are half a turn, which is one.
+    """
+    key, _, said = words.partition(" = ")
+    if axes_changed(words, source)[1] < 2:
+        return False
+    known = WORLD if key == "world" else CAR
+    pairs = zip(json.loads(said), getattr(source.table, key), strict=True)
+    return all(name == axis or known[name] == tuple(-n for n in known[axis]) for name, axis in pairs)
+
+
 def corrected(source: DescribedSource, words: str) -> DescribedSource | None:
     """Return the source with corrections, separated by semicolons; None if they contradict each other."""
     for each in words.split("; "):

@@ -204,7 +204,7 @@ def _sway_in_car(g: Going, maneuver: str) -> Finding:
     )
     found = found._replace(evidence=f"{found.evidence}, by {'speed' if alone else 'velocity'} and turning of the car")
     slides = alone and found.verdict == "wrong" and TURNED_SIGN not in found.evidence
-    return open_(SWAY, found.evidence, maneuver) if slides else found
+    return found._replace(verdict="unknown", maneuver=maneuver) if slides else found
 
 
 def _heave_in_car(g: Going) -> Finding:

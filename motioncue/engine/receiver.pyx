@@ -12,8 +12,8 @@ from motioncue.frames.intake cimport (
     log_event, refuse, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.transports.memory cimport (
-    MC_GATHERED, MC_TORN, MC_WHOLE, Memory, mc_memory, mc_memory_first, mc_memory_half, mc_memory_number, mc_memory_sample,
-    mc_memory_take,
+    MC_GATHERED, MC_TAIL, MC_TORN, MC_WHOLE, Memory, mc_memory, mc_memory_end, mc_memory_first, mc_memory_number,
+    mc_memory_sample, mc_memory_take,
 )
 from motioncue.transports.sockets cimport (
     ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_REFUSED, MC_SPEAKS, MC_TAKES_OVER, Server,
@@ -397,10 +397,14 @@ cdef class DatagramReceiver:
         self._waker.send(b".")
 
 
+cdef int64_t FOREVER_AGO = -1 << 62   # [ns]
+
 cdef enum:
     LOOKS = 3               # looks at a state that is being written before it is counted as torn
     SEARCH_MS = 250         # from one search for the simulator's memory to the next
     SETTLE_NS = 50_000      # from a counter that has changed until a state without a sign of its end is read
+    NEAR = 3                # halves of a period between looks, in whose time no simulator begins two states
+    DOUBTS = 32             # successive looks at states of which nothing shows that they are whole, before one is taken
 
 
 cdef class MemoryReceiver:
@@ -424,8 +428,12 @@ cdef class MemoryReceiver:
     cdef readonly int64_t torn          # looks that met a state being written
     cdef uint8_t _states[2][MC_GATHERED]    # the newest and the one before, in turn
     cdef int _newest
-    cdef bint _doubts                   # whether the newest state that was seen ends like the one before
-    cdef uint64_t _doubted              # its counter
+    # The newest state that was seen, of a simulator that marks nothing:
+    cdef uint64_t _seen                 # its counter
+    cdef uint8_t _seen_end[MC_TAIL]     # how it ended
+    cdef int64_t _seen_at               # before it was last looked at [ns]
+    cdef bint _stands                   # whether it ended like the one before
+    cdef int _doubts                    # successive looks at states that may be half written
     cdef int _sample                    # of the newest state, the next to be given
     cdef int64_t _sample_due            # when [ns]
     cdef int64_t _sample_period         # [ns]
@@ -449,7 +457,8 @@ cdef class MemoryReceiver:
             if memory is None:
                 self._stopped.wait(SEARCH_MS * 1e-3)
                 continue
-            self._known, self._doubts, self._sample = False, False, self._intake.gather.samples
+            self._known, self._sample = False, self._intake.gather.samples
+            self._seen, self._seen_at, self._stands, self._doubts = 0, FOREVER_AGO, False, 0
             intake_begin(self._intake.intake, self._time.now(self._time.memory))
             there = True
             while there and not self._stopped.is_set():
@@ -477,6 +486,8 @@ cdef class MemoryReceiver:
                         heard = now
                     elif found != MC_TORN:
                         return False
+                else:
+                    self._seen_at = now
                 due += self._period
                 if due < now:       # the machine was busy: what has been missed is gone
                     due = now + self._period
@@ -489,15 +500,11 @@ cdef class MemoryReceiver:
         return True
 
     cdef int look(self, IntakeState* s, mc_memory* m, int64_t* now) noexcept nogil:
-        """Take a state that is new: MC_WHOLE, MC_TORN if it is not, or not surely, whole, or MC_GONE.
-
-        A writer that is interrupted leaves the end of the state before, and without a mark nothing else shows it.  Only
-        if the next state ends like that too, the car stands.
-        """
-        cdef uint64_t doubted = 0
+        """Take a state that is new: MC_WHOLE, MC_TORN if it is not, or not surely, whole, or MC_GONE."""
         cdef const Time* clock = &self._time
         cdef uint8_t* before = self._states[self._newest]
         cdef uint8_t* state = self._states[1 - self._newest]
+        cdef int64_t begun = now[0]
         cdef int found = MC_TORN
         cdef int looks = 0
         while self._sample < m.samples:     # of a state that is followed so soon that they lie between it and one overwritten here
@@ -514,12 +521,8 @@ cdef class MemoryReceiver:
             refuse(s, TORN, now[0], 0)
         if found != MC_WHOLE:
             return found
-        if self._settles and self._known and mc_memory_half(m, state, before):
-            memcpy(&doubted, state + m.counter, m.counter_size)
-            if not self._doubts or doubted == self._doubted:
-                self._doubts, self._doubted = True, doubted
-                return MC_TORN
-        self._doubts = False
+        if self._settles and m.tail >= MC_TAIL and not self.is_whole(m, state, begun, now[0]):
+            return MC_TORN
         self._sample = mc_memory_first(m, state, before) if self._known else m.samples - 1
         self._sample_due = now[0]
         self._newest = 1 - self._newest
@@ -528,6 +531,40 @@ cdef class MemoryReceiver:
         memcpy(&self._counter, self._packet + m.counter, m.counter_size)
         self._known = True
         return MC_WHOLE
+
+    cdef bint is_whole(self, const mc_memory* m, const uint8_t* state, int64_t begun, int64_t now) noexcept nogil:
+        """Say whether the end of a state without marks is its own, not that of the state before.
+
+        A writer that is interrupted leaves the counter of its state with the end of the one before, for as long as it
+        may be.  The end is the state's own if it has changed since this counter was seen, or together with the counter
+        since a look so short ago that the simulator cannot have begun two states since.  If the next state ends so too,
+        the car stands.  A page that stands, or a machine too busy to look in time, is believed after some doubts.
+
+        Units: `begun` [ns], `now` [ns].
+        """
+        cdef const uint8_t* end = mc_memory_end(m, state)
+        cdef uint64_t counter = 0
+        cdef bint same = self._seen_at != FOREVER_AGO and not memcmp(end, self._seen_end, MC_TAIL)
+        cdef bint other
+        cdef bint whole
+        memcpy(&counter, state + m.counter, m.counter_size)
+        other = counter != self._seen
+        if other and same:
+            whole = self._stands
+            self._stands = not whole
+        elif other:
+            whole = not self._stands and (
+                self._doubts > DOUBTS or 2 * (now - self._seen_at) <= NEAR * self._period
+            )
+            self._stands = False
+        elif same:
+            whole = self._doubts > DOUBTS and not self._stands
+        else:
+            whole = self._doubts > 0
+        self._doubts = 0 if whole else self._doubts + 1
+        self._seen, self._seen_at = counter, begun
+        memcpy(self._seen_end, end, MC_TAIL)
+        return whole
 
     cdef void give(self, IntakeState* s, mc_memory* m, int64_t now) noexcept nogil:
         """Give the next sample of the newest state to the intake."""

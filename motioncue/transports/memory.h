@@ -132,11 +132,8 @@ static inline int mc_memory_take(mc_memory *m, uint8_t *out) {
     if (!mc_memory_number(m, m->counter, m->counter_size, &after)) return MC_GONE;
     return before == after ? MC_WHOLE : MC_TORN;
 }
-/* Say whether a state that differs from the one before ends like it, as one does of which the writer has been interrupted. */
-static inline int mc_memory_half(const mc_memory *m, const uint8_t *state, const uint8_t *before) {
-    int rest = m->tail - MC_TAIL;
-    return rest > 0 && !memcmp(state + rest, before + rest, MC_TAIL);
-}
+/* Return how a state ends: some of these bytes change with every state of a car that moves, and last of all. */
+static inline const uint8_t *mc_memory_end(const mc_memory *m, const uint8_t *state) { return state + m->tail - MC_TAIL; }
 static inline double mc_memory_time(const mc_memory *m, const uint8_t *state) {
     int64_t first = 0, at = 0;
     double time = 0.0;

@@ -8,6 +8,7 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         MC_WINDOWS
         MC_NAMED
         MC_GATHERED
+        MC_TAIL
         MC_ALIKE
         MC_LINE
         MC_CIRCLE
@@ -43,7 +44,7 @@ cdef extern from "motioncue/transports/memory.h" nogil:
     int64_t mc_memory_int(const uint8_t* at)
     bint mc_memory_number(const mc_memory* m, int offset, int size, uint64_t* out)
     int mc_memory_take(mc_memory* m, uint8_t* out)
-    bint mc_memory_half(const mc_memory* m, const uint8_t* state, const uint8_t* before)
+    const uint8_t* mc_memory_end(const mc_memory* m, const uint8_t* state)
     int mc_memory_first(const mc_memory* m, const uint8_t* state, const uint8_t* before)
     void mc_memory_sample(const mc_memory* m, const uint8_t* state, const uint8_t* before, int sample, uint8_t* out)
     void mc_memory_close(mc_memory* m)

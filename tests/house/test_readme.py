@@ -231,6 +231,42 @@ def test_profiles_and_systems_in_the_readme_are_those_there_are():
     assert {name for name in named if not name.startswith("--")} == set(SYSTEMS)
 
 
+PAGES = sorted((ROOT / "docs/simulators").glob("*.md"))
+STEP = re.compile(r"^(\d)\. \*\*(.*?)\.\*\* (.*(?:\n   .*|\n(?=\n   ))*)", re.M)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_simulators_page_has_its_three_steps(path):
+    """What to switch on, with Steam, Proton, or what there is instead; the profiles; and how to check each of them."""
+    page = path.read_text(encoding="utf-8")
+    steps = {name: text for _, name, text in STEP.findall(page)}
+    assert [(number, name) for number, name, _ in STEP.findall(page)] == [
+        ("1", "Switch on"),
+        ("2", "Profile"),
+        ("3", "Check"),
+    ]
+    assert re.search(r"Steam|Proton", steps["Switch on"])
+    profiles = re.findall(r"`([\w-]+-dk)`", steps["Profile"])
+    assert profiles
+    assert set(profiles) <= set(builtin_profiles())
+    checked = {profile for profile in profiles if f"{profile}`" in steps["Check"] or f"{profile} " in steps["Check"]}
+    assert path.stem == "program" or (checked == set(profiles) and "`motioncue check " in steps["Check"])
+    assert "**Tried on**" in page
+    assert "**Nobody has proved**" in page
+    assert f"(simulators/{path.name})" in (ROOT / "docs/simulators.md").read_text(encoding="utf-8")
+
+
+def test_every_source_has_one_page():
+    """City Car Driving has several profiles, of which the page's steps name the first."""
+    named = [name for path in PAGES for name in re.findall(r"`([\w-]+-dk)`", _profile_step(path))]
+    simulators = {name for name in builtin_profiles() if name.endswith("-dk")}
+    assert sorted(named) == sorted(simulators)
+
+
+def _profile_step(path):
+    return next(text for _, name, text in STEP.findall(path.read_text(encoding="utf-8")) if name == "Profile")
+
+
 def test_tests_that_the_readme_names_exist():
     named = re.findall(r"`pytest -k (\w+)`", README)
     assert named

@@ -1,7 +1,8 @@
 /* Writes shared memory as fast as it can, each state 200 numbers that are all its own number: `memory FILE FORM`.
 
-   FORM is `end` (a counter before, its copy after the state), `odd` (a counter that is odd meanwhile), or `plain` (the
-   state's number first, as part of the state, then some microseconds of rest).  It ends when it is killed. */
+   FORM is `end` (a counter before, its copy after the state), `odd` (a counter that is odd meanwhile), `plain` (the
+   state's number first, as part of the state, then some microseconds of rest), or `slow` (likewise, 3 ms of rest, and every
+   third state stays half written for 1 ms).  It ends when it is killed. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,12 +24,15 @@ int main(int argc, char **argv) {
         if (form == 'e') page[0] = step;
         if (form == 'o') page[0] = 2 * step - 1;
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        for (i = 0; i < NUMBERS; i++) page[2 + i] = step;
+        for (i = 0; i < NUMBERS; i++) {
+            page[2 + i] = step;
+            if (form == 's' && i == NUMBERS / 2 && step % 3 == 0) nanosleep(&(struct timespec){0, 1000000}, NULL);
+        }
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         if (form == 'e') page[1] = step;
         if (form == 'o') page[0] = 2 * step;
-        if (form == 'p') {
-            struct timespec rest = {0, 20000};
+        if (form == 'p' || form == 's') {
+            struct timespec rest = {0, form == 's' ? 3000000 : 20000};
             nanosleep(&rest, NULL);
         } else {
             for (i = 0; i < 2000; i++) __asm__ volatile("" ::: "memory");

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import struct
 from collections import deque
 from itertools import islice
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 
 from motioncue.drive.car import DRIVES, drive
 from motioncue.errors import PacketError
+from motioncue.profile.profile import parse_profile
+from motioncue.sources import system_of
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.beamng_simulink.packets import CONTROL, STATE, Options, framed, identify
 from motioncue.sources.beamng_simulink.twin import Coupling, driven, encode_states
@@ -217,6 +220,26 @@ def test_unused_fields_may_hold_anything():
     intake.feed(state(id=1, custom=[math.inf] * 50, **unused), START)
     assert (intake.accepted, intake.rejected) == (1, {})
     assert math.isnan(intake.newest()["engine_speed"][0])
+
+
+def test_user_signals_become_channels_as_the_documentation_says():
+    """Its description takes the first six, and the rest and the answers as the built-in system does."""
+    page = (Path(__file__).parents[2] / "docs/simulators/beamng-simulink.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    described, built_in = system_of(parse_profile(text).source).intake(), new_intake()
+    described.begin(0)
+    signals = dict(zip(("roll_rate", "pitch_rate", "yaw_rate", "surge", "sway", "heave"), range(1, 7), strict=True))
+    pose = {"pos_x": 5.0, "vel_y": 3.0, "roll": 0.1, "pitch": 0.2, "yaw": 0.3}
+    message = state(id=7, custom=[0.1 * n for n in range(1, 51)], **pose)
+    for intake in (described, built_in):
+        answer, _ = intake.feed(message, START)
+        assert same_answer(answer, 7)
+    found, expected = described.newest(), built_in.newest()
+    assert {name: float(found[name][0]) for name in signals} == pytest.approx(
+        {name: 0.1 * number for name, number in signals.items()}
+    )
+    for name in ("roll", "pitch", "yaw", "speed", "frame_time"):
+        assert found[name][0] == pytest.approx(expected[name][0], abs=1e-12)
 
 
 def test_the_answer_can_let_beamng_run_free_or_be_left_to_others():

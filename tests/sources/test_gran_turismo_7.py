@@ -129,10 +129,10 @@ def test_the_car_is_understood_through_the_cipher():
     motion = read(intake, packets(states))
     assert (intake.accepted, intake.rejected) == (len(states), {})
     expected = truth(states)
-    for channel in ("roll", "pitch", "speed"):
+    for channel in ("roll", "pitch", "speed", "roll_rate", "pitch_rate", "yaw_rate"):  # rates are taken, not derived
         assert np.abs(motion[channel] - expected[channel]).max() < 1e-5, channel
     assert np.abs(np.angle(np.exp(1j * (motion["yaw"] - expected["yaw"])))).max() < 1e-5
-    for channel, least in {"surge": 0.98, "sway": 0.98, "yaw_rate": 0.97, "pitch_rate": 0.9}.items():
+    for channel, least in {"surge": 0.98, "sway": 0.98}.items():
         late = [np.corrcoef(motion[channel][n:], expected[channel][: len(states) - n])[0, 1] for n in range(6)]
         assert max(late) > least, channel
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from motioncue.errors import PacketError
 from motioncue.sources.morai import packets as morai
-from motioncue.sources.morai.messages import EGO_VEHICLE_STATUS, FEWER_OBJECTS, MESSAGES
+from motioncue.sources.morai.messages import AS_STATED, EGO_VEHICLE_STATUS, FEWER_OBJECTS, MESSAGES
 from motioncue.sources.morai.packets import COMMANDS, Options, Sending, command, framed, identify
 from motioncue.wire.packet import Field, Packet
 
@@ -96,7 +96,31 @@ def flat(value):
 
 def test_every_message_is_in_the_table():
     assert list(PACKETS) == list(TABLE)
-    assert len(MESSAGES) + len(FEWER_OBJECTS) <= 128  # the most that an intake can distinguish
+    assert len(MESSAGES) + len(FEWER_OBJECTS) + len(AS_STATED) < 128  # the most that an intake can distinguish
+
+
+@pytest.mark.parametrize("length", [1420, 1440])
+def test_objects_of_the_size_that_the_document_states_are_those_of_its_slots(length):
+    """1472 bytes, of which header, lengths, 20 slots of 68 and the tail make 1392: the rest is behind the slots."""
+    slots = packed("object_info_short")[30:-2]
+    data = b"#MoraiObjInfo$" + struct.pack("<4i", length, 0, 0, 0) + slots + b"\xff" * 80 + b"\r\n"
+    assert len(data) == 1472
+    expected = identify(packed("object_info_short")).decode(packed("object_info_short"))["objects"]
+    assert identify(data).decode(data)["objects"] == expected
+    intake = morai.intake(Options())
+    intake.begin(0)
+    intake.feed(data, 1)
+    assert (intake.others, intake.rejected) == (1, {})
+
+
+def test_a_setting_with_a_short_camera_index_is_read_as_the_documents_row_says():
+    values = [2, 1, *[value for n in range(20) for value in (n, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 4, 16)]]
+    payload = struct.pack("<ih" + "h7f2b" * 20, *values)
+    data = b"#MultiEgoSetting$" + struct.pack("<4i", len(payload), 0, 0, 0) + payload + b"\r\n"
+    assert len(data) == 681
+    fields = identify(data).decode(data)
+    assert (fields["num_of_ego"], fields["camera_index"]) == (2, 1)
+    assert flat(fields["egos"]) == values[2:]
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -230,7 +254,7 @@ def test_every_prefix_is_refused_and_counted(name):
     sizes = {total for other, _, _, total in TABLE.values() if other == header}
     if header == "#MoraiObjInfo$":
         sizes |= {32 + stamp + slot * count for stamp in (0, 8) for slot in (68, 106) for count in range(1, 21)}
-    sizes |= {121} if header == "#MoraiInfo$" else set()
+    sizes |= {packet.size for packet in AS_STATED if packet.constants["header"].decode() == header}
     forms = sum(size in lengths for size in sizes)
     expected = {"type": len(header), "size": len(lengths) - len(header) - forms, "envelope": forms}
     assert intake.rejected == {reason: count for reason, count in expected.items() if count}

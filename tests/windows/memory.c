@@ -13,11 +13,44 @@
 static void put(char *page, int offset, float value) { memcpy(page + offset, &value, 4); }
 
 /* Write the states of a file, whose head is int32: parts, bytes a state, microseconds a state, place of the counter in a
-   state, its size, how a state is marked (0 not at all, 1 odd counter, 2 copy of the counter), place of the copy; then
-   offset and size of each part; then states.  While one is half written, a look at it is torn.
+   state, its size, how a state is marked (0 not at all, 1 odd counter, 2 copy of the counter, 3 see below), place of the
+   copy; then offset and size of each part; then states.  While one is half written, a look at it is torn.
 
    With `stall` they come again and again for that many seconds, and every stall-th stays half written for as long as
-   Windows sleeps; those that are marked come as fast. */
+   Windows sleeps; those that are marked come as fast.
+
+   Marked by 3, the page is iRacing's: its SDK's head at 0 (version, status, rate; number of variables at 24, where their
+   list begins, number of buffers, bytes of one; from 48 on each buffer's count of ticks and offset, in 16 bytes), then the
+   list, and four buffers that are written in turn, each before its count. */
+static const struct { const char *name; int type, size, count; } LISTED[] = {
+    {"SessionTime", 5, 8, 1}, {"VelocityX_ST", 4, 4, 6}, {"VelocityY_ST", 4, 4, 6}, {"VelocityZ_ST", 4, 4, 6},
+    {"LongAccel_ST", 4, 4, 6}, {"LatAccel_ST", 4, 4, 6}, {"VertAccel_ST", 4, 4, 6}, {"YawNorth", 4, 4, 1},
+    {"Pitch", 4, 4, 1}, {"Roll", 4, 4, 1}, {"RollRate_ST", 4, 4, 6}, {"PitchRate_ST", 4, 4, 6}, {"YawRate_ST", 4, 4, 6},
+    {"Speed", 4, 4, 1}, {"RPM", 4, 4, 1}, {"IsOnTrack", 1, 1, 1}, {"IsReplayPlaying", 1, 1, 1}
+};
+enum { VARIABLES = sizeof LISTED / sizeof LISTED[0], ENTRIES = 400, BUFFERS = 600000, BUFFER = 16384, FIRST = 512 };
+
+static void list_variables(char *page) {
+    int head[12] = {2, 1, 60, 0, 0, 0, VARIABLES + 1, ENTRIES, 4, BUFFER, 0, 0}, i, at = FIRST;
+    memcpy(page, head, sizeof head);
+    for (i = 0; i < 4; i++) memcpy(page + 52 + 16 * i, &(int){BUFFERS + i * BUFFER}, 4);
+    memcpy(page + ENTRIES, (int[]){4, 0, 1}, 12); /* another variable, at the buffer's begin */
+    strcpy(page + ENTRIES + 16, "Throttle");
+    for (i = 0; i < VARIABLES; at += LISTED[i].size * LISTED[i].count, i++) {
+        memcpy(page + ENTRIES + 144 * (i + 1), (int[]){LISTED[i].type, at, LISTED[i].count}, 12);
+        strcpy(page + ENTRIES + 144 * (i + 1) + 16, LISTED[i].name);
+    }
+}
+static void write_in_turn(char *page, const char *state, int size, int tick, int stalls) {
+    char *buffer = page + BUFFERS + tick % 4 * BUFFER + FIRST;
+    memcpy(buffer, state, size / 2);
+    if (stalls) Sleep(1);
+    memcpy(buffer + size / 2, state + size / 2, size - size / 2);
+    MemoryBarrier();
+    memcpy(page + 48 + 16 * (tick % 4), &tick, 4);
+}
+
+
 static int play(char *page, const char *name, int seconds, int stall) {
     int head[7], parts[64], i, half, at, middle, step = 0;
     long begin;
@@ -31,6 +64,7 @@ static int play(char *page, const char *name, int seconds, int stall) {
     QueryPerformanceCounter(&start);
     begin = ftell(file);
     middle = head[1] / 2;
+    if (head[5] == 3) list_variables(page);
     for (;;) {
         if (fread(state, 1, head[1], file) != (size_t)head[1]) {
             QueryPerformanceCounter(&now);
@@ -38,7 +72,8 @@ static int play(char *page, const char *name, int seconds, int stall) {
             fseek(file, begin, SEEK_SET);
             continue;
         }
-        for (half = 0; half < 3; half++) { /* the counter alone, all else, the end */
+        if (head[5] == 3) write_in_turn(page, state, head[1], step + 1, stall && step % stall == 0);
+        for (half = 0; half < 3 && head[5] != 3; half++) { /* the counter alone, all else, the end */
             unsigned number = head[5] == 1 ? 2 * count + (half < 2) : count + 1, copy = half < 2 ? count : count + 1;
             if (head[5]) memcpy(state + head[3], &number, 4);
             if (head[5] == 2) memcpy(state + head[6], &copy, 4);
@@ -56,7 +91,7 @@ static int play(char *page, const char *name, int seconds, int stall) {
         }
         count++;
         step++;
-        if (stall) Sleep(head[5] ? 1 : head[2] / 1000);
+        if (stall) Sleep(head[5] == 1 || head[5] == 2 ? 1 : (head[2] + 999) / 1000);
         else do {
             QueryPerformanceCounter(&now);
             if ((now.QuadPart - start.QuadPart) * 1000000 < (long long)step * head[2] * frequency.QuadPart) Sleep(1);

@@ -187,6 +187,21 @@ FEWER_OBJECTS = tuple(
     if (packet := object_info(length)) and packet.size not in [whole.size for whole in OBJECT_INFO]
 )
 
+STATED_OBJECTS = Packet(
+    "object_info_stated",
+    1472,
+    [
+        Field("header", 0, "S14"),
+        Field("data_length", 14, "<i4", "bytes"),
+        Field("aux", 18, "3<i4", low=0, high=0),
+        Field("objects", 30, (SHORT_OBJECT, OBJECTS)),
+        Field("tail", 1470, "S2"),
+    ],
+    {"header": b"#MoraiObjInfo$", "tail": TAIL},
+)
+"""All slots in the size that the document states, which is 80 bytes more than its parts: whatever is behind the slots,
+and whatever length of the data is said, 1420 as in the document or 1440 as the size has it."""
+
 LIGHTS = (-1, *(sum(lamps) for lamps in itertools.product((0, 32), (0, 16), (0, 4), (0, 1))))
 """States of a traffic light: any sum of 1 red, 4 yellow, 16 green, 32 green left; or -1, the default."""
 
@@ -304,6 +319,17 @@ MULTI_EGO_SETTING = envelope(
         Field("egos", 8, (EGO, 20)),
     ],
 )
+SHORT_CAMERA_SETTING = envelope(
+    "multi_ego_setting_short",
+    "#MultiEgoSetting$",
+    646,
+    [
+        Field("num_of_ego", 0, "<i4", low=0, high=20),
+        Field("camera_index", 4, "<i2", low=0),
+        Field("egos", 6, (EGO, 20)),
+    ],
+)
+"""With the camera's index in 2 bytes, as the document's row says: its sum says 4, and so does MORAI's Python."""
 
 SET_TRAFFIC_LIGHT = envelope(
     "set_traffic_light",
@@ -416,3 +442,6 @@ COMMANDS = {
 
 MESSAGES = (*PUBLISHED, *COMMANDS.values())
 """All messages."""
+
+AS_STATED = (UNTAILED_STATUS, STATED_OBJECTS, SHORT_CAMERA_SETTING)
+"""What the document states where its sums contradict it: taken if it comes, and never sent."""

@@ -27,8 +27,8 @@ error of the rate is never above w J / d, and up to w J / (3.5 d) in the mean sq
 with MORAI's J of 20 ms and a delay of 40 ms, 7 % with 80 ms.  What all arrivals have in common is delay, not error.
 
 The status without a header (108 bytes) is read likewise; that its signs and axes are the same, nobody has proved.  So
-is version 1 without its tail (121 bytes), the size that its document states.  Two other sizes of that document add up
-to no layout and are refused: objects of 1472 bytes, and a camera_index of 2 bytes in a setting of 683.
+is version 1 without its tail (121 bytes), the size that its document states.  Where the document's sums contradict it
+elsewhere, what it states is taken too: objects of 1472 bytes, and a camera_index of 2 bytes, of a setting of 681.
 
 With ``imu = true`` acceleration and rates are the IMU's (x forward, y left, z up, gravity included, rad/s), at the
 place where that is mounted; the status stays the motion, and still gives attitude, position and velocity.  A status
@@ -46,6 +46,7 @@ from motioncue.errors import PacketError
 from motioncue.frames.intake import Intake
 from motioncue.sources.interface import datagram_intake
 from motioncue.sources.morai.messages import (
+    AS_STATED,
     COMMANDS,
     EGO_VEHICLE_STATUS,
     FEWER_OBJECTS,
@@ -148,7 +149,7 @@ def intake(
     """Return an intake for what the simulator sends."""
     derived = options.rates == "derived" or options.imu
     messages = []
-    for packet in (*MESSAGES, *FEWER_OBJECTS, UNTAILED_STATUS, HEADERLESS_STATUS):
+    for packet in (*MESSAGES, *FEWER_OBJECTS, *AS_STATED, HEADERLESS_STATUS):
         if packet in (*EGO_VEHICLE_STATUS, HEADERLESS_STATUS, UNTAILED_STATUS):
             if derived or "angular_velocity" in packet.fields:
                 messages.append(Message(packet, "motion", takes(packet, options)))
@@ -233,7 +234,7 @@ def identify(data: bytes) -> Packet:
     for packet in near:
         if len(data) == packet.size and packet.identifies(data):
             return packet
-    for packet in (*FEWER_OBJECTS, UNTAILED_STATUS):
+    for packet in (*FEWER_OBJECTS, *AS_STATED):
         if len(data) == packet.size and packet.identifies(data):
             return packet
     if not near:

@@ -13,7 +13,7 @@ from motioncue.engine.pipeline import changed
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import PlatformTable
 from motioncue.profile.explain import bounds_off
-from motioncue.profile.profile import Output, Profile, Record, Source, differences, parse_profile
+from motioncue.profile.profile import KeptLaps, Output, Profile, Record, Source, differences, parse_profile
 from motioncue.profile.reference import NONE, Control, controls, item_of, sentences, values_of, with_item
 from motioncue.profile.tables import changed_text
 from motioncue.safety.settings import Limits
@@ -30,7 +30,7 @@ DESCRIBED = "as the profile describes it"
 TEXTS = ("platform.description", "platform.source")
 """Texts for people, which are no settings."""
 
-REST = {"source": Source, "output": Output, "record": Record, "platform": PlatformTable}
+REST = {"source": Source, "output": Output, "record": Record, "laps": KeptLaps, "platform": PlatformTable}
 """Tables whose other keys are fixed while it runs, with their types."""
 
 

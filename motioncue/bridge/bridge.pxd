@@ -211,13 +211,15 @@ cdef inline void bridge_step(
 cdef inline void chassis_step(
     ChassisLines* c, const Publication* newest, bint moving, bint restart, int64_t deadline
 ) noexcept nogil:
-    """Do one tick of what a source says beside the motion; if not `moving`, everything keeps its value.
+    """Do one tick of what a source says beside the motion; if not `moving`, everything keeps its value and goes on later.
 
     What is no number any more keeps its value too, since what stops abruptly is felt as a blow.
     """
     cdef double share
     cdef int i
     if not moving:
+        c.since += deadline - c.tick
+        c.tick = deadline
         return
     if restart or not c.begun:
         for i in range(CHASSIS):

@@ -86,7 +86,7 @@ def rows_in(bytes data):
     for name, most in MOST.items():
         if not (np.abs(rows[name]) <= most).all():
             raise PacketError(f"found a row whose {name} is no number, or beyond {most:g}")
-    if (rows["speed"] <= 0.0).any() or (np.diff(rows["time"]) < 0.0).any() or (rows["time"] < 0.0).any():
+    if (rows["speed"] < SLOW).any() or (np.diff(rows["time"]) < 0.0).any() or (rows["time"] < 0.0).any():
         raise PacketError("found rows that go back in time, or stand")
     return rows
 

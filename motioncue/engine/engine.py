@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -104,13 +105,17 @@ class Engine:
             check(profile)
         else:
             profile = load_profile(profile)
+        if beside is not None and beside._beside is not None:  # a seat beside a seat is one beside its driver
+            beside = beside._beside
+        adapt = partial(beside_driver, driver=beside.profile) if beside is not None else lambda it: it
+        profile = adapt(profile)
         if beside is not None:
-            profile = beside_driver(profile, beside.profile)
             check(profile)
-        self._beside = beside
+        self._beside: Engine | None = beside
+        self._asked = "engage"  # newest request
         self.seats: list[Engine] = []
         """The engines that run beside this one."""
-        self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
+        self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace, adapt)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._ending: Ending | None = None
@@ -165,6 +170,8 @@ class Engine:
             self._receiver: Reception | Feeder | Companion
             if self._beside is not None:
                 self._beside._refuse_before_start("beside")
+                if self._beside._ended.is_set():
+                    raise RuntimeError("beside: that engine has ended; nothing comes to it any more")
                 self._receiver = Companion(self._beside._pipeline.intake, self._pipeline.intake)
             elif source.endpoints:
                 self._receiver = Reception(
@@ -226,6 +233,8 @@ class Engine:
             self._claims, self._threads, self._opened, self._ending = claims, threads, opened.pop_all(), ending
         ending.begin(signals=self._takes_signals)
         if self._beside is not None:
+            if self._beside._asked != "engage":
+                self._ask(self._beside._asked)
             self._beside.seats.append(self)
         for thread in threads:
             thread.start()
@@ -517,21 +526,22 @@ class Engine:
 
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again; RuntimeError before the engine runs."""
-        self._refuse_before_start("engage")
-        for each in (self, *self.seats):
-            each._pipeline.emitter.engage()
+        self._ask("engage")
 
     def hold(self) -> None:
         """Hold the present motion until told to engage or park; RuntimeError before the engine runs."""
-        self._refuse_before_start("hold")
-        for each in (self, *self.seats):
-            each._pipeline.emitter.hold()
+        self._ask("hold")
 
     def park(self) -> None:
         """Fade to neutral and stay there, with packets; RuntimeError before the engine runs."""
-        self._refuse_before_start("park")
+        self._ask("park")
+
+    def _ask(self, request: str) -> None:
+        """Request an operation of this engine and of those beside it."""
+        self._refuse_before_start(request)
         for each in (self, *self.seats):
-            each._pipeline.emitter.park()
+            each._asked = request
+            getattr(each._pipeline.emitter, request)()
 
     def _refuse_before_start(self, request: str) -> None:
         if not self._threads and not self._ended.is_set():
@@ -576,7 +586,7 @@ class Engine:
     def _close(self) -> None:
         """End the other threads, one after the other, and close the endpoints."""
         logs, receives, _ = self._threads
-        if self._beside is not None:
+        if self._beside is not None and self in self._beside.seats:
             self._beside.seats.remove(self)
         self._receiver.stop()
         if receives.ident is not None:  # it has been started

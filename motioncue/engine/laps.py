@@ -21,6 +21,7 @@ __all__ = ["LapKeeper", "laps_file", "read_laps", "write_laps"]
 log = logging.getLogger("motioncue")
 
 LOOK_S = 0.1  # interval at which the simulator's car is looked at
+STOOD_S = 1.0  # that the simulator names another car, before its file is read: a menu runs through many
 EVERY_S = 300.0  # between two writes of a run: the most driving that a crash can lose
 PATIENCE_S = 3.0  # longest wait for a disk that does not respond at the end
 NAME_CHARACTERS = 48
@@ -93,6 +94,7 @@ class LapKeeper:
     ) -> None:
         self._laps, self._profile, self._along, self._recall, self._car = laps, profile, along, recall, car
         self._path: Path | None = None  # of what is felt now; None before it is known
+        self._named: tuple[int | str | None, float] = (None, 0.0)  # the newest car, and since when [s]
         self._next = Path()  # of what the ticks have not taken yet
         self._recalled: Recalled | None = None  # that
         self._rows = 0  # how many rows there were when they were read or written
@@ -127,7 +129,7 @@ class LapKeeper:
     def end(self) -> None:
         """Write what was felt until the end."""
         self._take_over(time.monotonic())
-        if self._path is None and len(self._along):
+        if self._path is None and self._recalled is None and len(self._along):
             self._failure("the simulator has not said which car it is; nothing is kept")
         self.write()
 
@@ -137,7 +139,11 @@ class LapKeeper:
         if self._recalled is not None:
             return
         car = None if self._car is None else self._car()
-        path = self._path if self._car is not None and car is None else laps_file(self._laps, self._profile, car)
+        if car != self._named[0]:
+            self._named = car, now
+        passes = self._path is not None and now - self._named[1] < STOOD_S
+        unknown = self._car is not None and car is None
+        path = self._path if unknown or passes else laps_file(self._laps, self._profile, car)
         if path != self._path and path is not None:
             self._read(path, now)
         elif now >= self._due:

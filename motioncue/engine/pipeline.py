@@ -149,8 +149,10 @@ class Tuner:
 class Pipeline:
     """The connected parts of an engine, without threads and sockets, for live and simulated runs."""
 
-    def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
-        self._tuner = Tuner(profile)
+    def __init__(
+        self, profile: Profile, clock: Clock, trace: int = 0, adapt: Callable[[Profile], Profile] = lambda it: it
+    ) -> None:
+        self._tuner = Tuner(profile, adapt)
         self.intake = intake_of(profile)
         self.recorder: Recorder | None = None
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)

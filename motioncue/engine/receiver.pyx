@@ -397,7 +397,7 @@ cdef class DatagramReceiver:
         self._waker.send(b".")
 
 
-cdef int64_t FOREVER_AGO = -1 << 62   # [ns]
+cdef int64_t FOREVER_AGO = -1 << 60   # [ns]; differences from it, and twice those, are numbers still
 
 cdef enum:
     LOOKS = 3               # looks at a state that is being written before it is counted as torn

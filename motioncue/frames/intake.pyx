@@ -353,7 +353,7 @@ cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
 
 
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil:
-    if beside(s) != NULL:
+    if beside(s) != NULL and not beside(s).joins:
         intake_end(beside(s), now)
     if s.ring != NULL:
         ring_write(s.ring, RECORD_DISCONNECTED, now, b"", 0)
@@ -454,9 +454,9 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     cdef Message* m
     cdef int near, reason
     if other != NULL:
+        other.endpoint = s.endpoint
         if other.joins:
             welcome(s, other, now)
-        other.endpoint = s.endpoint
         intake_take(other, package, size, now)
     take_tuned(s, now)
     if s.ring != NULL:

@@ -211,7 +211,9 @@ cdef void lift_corners(ChassisState* s, double weight, Cue* cue) noexcept nogil:
     cdef double height
     cdef int i
     for i in range(WHEELS):
-        if weight == 0.0:
+        if s.lift_slow[i] != s.lift_slow[i] and not (s.chassis != NULL and fabs(s.chassis[i]) <= LARGEST):
+            continue                        # the wheel has said nothing yet
+        if weight == 0.0 or s.lift_slow[i] != s.lift_slow[i]:
             s.lift_slow[i] = s.newest[i]    # nothing is a bump that came before
         s.lift_slow[i] += s.lift_pass * (s.newest[i] - s.lift_slow[i])
         height = weight * s.lift_gain * (s.newest[i] - s.lift_slow[i])
@@ -251,8 +253,8 @@ cdef void chassis_reset(void* state) noexcept nogil:
     cdef int i
     s.begun = False
     memset(s.newest, 0, sizeof(s.newest))
-    memset(s.lift_slow, 0, sizeof(s.lift_slow))
     for i in range(WHEELS):
+        s.lift_slow[i] = NAN
         s.lift_limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     for i in range(CHASSIS):
         s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)

@@ -193,6 +193,7 @@ class Recorder:
         self._taken = time.monotonic_ns()  # when the rings were last emptied
         self._in_force = [(self._taken, 0, settings)]  # start, number and profile of settings
         self._noted = -1  # number of the newest settings in the file
+        self._laps_noted = -1  # number of those with which the newest laps in it came
         self._laps: list[Laps] = []  # what the run goes on from, unless it is in the file
         self._wanted = threading.Event()  # set to write the recording in memory
         self._stopping = threading.Event()
@@ -358,8 +359,8 @@ class Recorder:
         about = self._about | self._openings.about()
         if self._last_s is None:
             about["part"] = str(self._parts)  # `read` joins consecutive ones
-        before = self._writer, self._noted
-        self._writer, self._noted = self._made(force, about), -1
+        before = self._writer, self._noted, self._laps_noted
+        self._writer, self._noted, self._laps_noted = self._made(force, about), -1, -1
         try:
             self._note()
             if self._torn is not None:
@@ -370,7 +371,7 @@ class Recorder:
             self._writer.abandon()
             if not force:
                 self._writer.path.unlink(missing_ok=True)
-            self._writer, self._noted = before
+            self._writer, self._noted, self._laps_noted = before
             raise
         self._torn = None
         self._written.append(self._writer.path)
@@ -394,7 +395,9 @@ class Recorder:
                 self._noted = number
                 self._writer.settings(when, number, profile)
         for laps in self._known_laps():
-            self._writer.laps(laps)
+            if laps.number > self._laps_noted:
+                self._laps_noted = laps.number
+                self._writer.laps(laps)
 
     def _known_laps(self) -> list[Laps]:
         """Return what the run goes on from that belongs into the file and is not there yet."""

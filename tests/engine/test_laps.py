@@ -101,7 +101,7 @@ def test_a_replay_needs_no_file_and_has_the_same_bits(tmp_path):
     rows, _, _ = driven(SPEED, SPEED, felt=rough_at)
     session(rows, tmp_path / "laps", car=["a"] * len(rows))
     session(rows[:600], tmp_path / "laps", car=["b"] * 600)
-    cars = ["a"] * 700 + ["b"] * 500
+    cars = ["a"] * 650 + ["b"] * 550  # its laps come a second later, at 700
 
     def retune(pipeline, index):
         if index in (0, 300, 700):
@@ -198,18 +198,40 @@ def test_a_file_never_has_more_than_the_newest_rows(tmp_path):
 
 def test_each_car_has_its_file_and_one_that_is_not_named_none(tmp_path, caplog):
     rows, _, _ = driven(SPEED)
-    cars = [None] * 100 + ["lotus/49"] * 300 + [7] * 300
+    cars = [None] * 100 + ["lotus/49"] * 300 + [7] * 150 + [8, 9] * 5 + [7] * 140  # 8 and 9 in a menu
     session(rows[:700], tmp_path, car=cars)
     laps = KeptLaps(folder=str(tmp_path), name="ring")
     paths = [laps_file(laps, "", car) for car in ("lotus/49", 7)]
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     assert [path.name[:10] for path in paths] == ["ring-lotus", "ring-7.lap"]
-    for path, seconds in zip(paths, (8, 6), strict=True):  # what came before the car was named is the first one's
+    for path, seconds in zip(paths, (9, 5), strict=True):  # what came before the car was named is the first one's
         assert 16 * seconds < len(Recalled(path.read_bytes())) <= 25 * seconds
     _, keeper = session(rows[:100], tmp_path / "none", car=[None] * 100)
     assert "has not said which car" in caplog.text
     assert keeper.counts()["errors"] == 1
     assert not (tmp_path / "none").exists()
+
+
+def test_the_last_seconds_of_a_run_have_its_laps_once(tmp_path):
+    rows, _, _ = driven(SPEED)
+    session(rows[:500], tmp_path / "laps")
+    clock = FakeClock(START)
+    pipeline = Pipeline(profile_of(), clock, trace=20_000)
+    feeder = Feeder(pipeline.intake, clock)
+    keeper = LapKeeper(
+        KeptLaps(folder=str(tmp_path / "laps"), name="ring"), "", pipeline.emitter.along, pipeline.recall
+    )
+    with pipeline.record(Record(file=str(tmp_path / "run.mcap"), last_s=60.0), {}):
+        for index, row in enumerate(rows[:300]):
+            keeper.look(index / RATE_HZ)
+            pipeline.emitter.run(until_ns=START + round(index * 1e9 / RATE_HZ))
+            feeder.feed(row.tobytes())
+        pipeline.recorder.keep()
+    size = len((tmp_path / "laps" / "ring.laps").read_bytes())
+    for path in pipeline.recorder.paths:
+        (laps,) = motioncue.read(path).laps
+        assert len(laps.data) == size
+        assert first_difference(motioncue.read(path).ticks, repeat(motioncue.read(path)).ticks) is None
 
 
 def test_names_stay_inside_the_folder_and_apart():

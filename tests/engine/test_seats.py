@@ -164,6 +164,56 @@ def test_what_is_asked_of_the_driver_is_asked_of_all(pair):
 
 
 @pytest.mark.rt
+def test_a_seat_beside_a_seat_is_one_of_the_drivers(pair):
+    driver, profile, _, _ = pair
+    with Sink() as motion, Sink() as gauges, driver, motioncue.Engine(profile, beside=driver) as seat:
+        output = msgspec.structs.replace(profile.outputs[0], motion=motion.url, gauges=gauges.url)
+        with motioncue.Engine(msgspec.structs.replace(profile, output=output), beside=seat) as third:
+            assert driver.seats == [seat, third]
+            eventually(lambda: whole(driver) and whole(seat) and whole(third))
+            seat.stop()
+            driver.hold()
+            driver.park()
+            eventually(lambda: third.newest()["weight"][0] == 0.0)
+            third.engage()
+            eventually(lambda: whole(third))  # the simulator's frames still come
+            third.retune(msgspec.structs.replace(third.profile, source=motioncue.load_profile("beamng-dk").source))
+            assert third.requested.source.system == "city-car-driving"
+
+
+@pytest.mark.rt
+def test_who_comes_to_a_parked_run_is_parked(pair):
+    driver, profile, _, _ = pair
+    with driver:
+        eventually(lambda: whole(driver))
+        driver.park()
+        with motioncue.Engine(profile, trace=20_000, beside=driver) as seat:
+            eventually(lambda: seat.stats()["frames_received"] > 200)
+            assert not seat.trace["weight"].any()
+            driver.engage()
+            eventually(lambda: whole(seat))
+    with pytest.raises(RuntimeError, match="that engine has ended"):
+        motioncue.Engine(profile, beside=driver).start()
+
+
+@pytest.mark.rt
+def test_a_start_that_is_interrupted_leaves_nothing_open(pair, monkeypatch):
+    driver, profile, _, _ = pair
+    with driver:
+
+        class Interrupting(list):
+            def append(self, _):
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(driver, "seats", Interrupting())
+        with pytest.raises(KeyboardInterrupt):
+            motioncue.Engine(profile, beside=driver).start()
+        monkeypatch.setattr(driver, "seats", [])
+        with motioncue.Engine(profile, beside=driver) as seat:  # the platform is free
+            eventually(lambda: whole(seat))
+
+
+@pytest.mark.rt
 def test_a_seat_is_refused_beside_nothing_and_at_the_drivers_platform(pair):
     driver, profile, _, rig = pair
     with pytest.raises(RuntimeError, match="does not run yet"):

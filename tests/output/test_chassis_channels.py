@@ -197,6 +197,24 @@ def test_in_trouble_it_fades_out_and_comes_back_from_nothing_whatever_has_change
     assert np.flatnonzero(sent[before:] == 0.0)[0] < np.flatnonzero(sent[before:] < 0.0)[0]
 
 
+def hold(car):
+    car.pipeline.emitter.hold()
+    car.drive(0.5, high())
+    car.pipeline.emitter.engage()
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("trouble", [0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.4, hold])
+def test_after_a_short_stall_the_way_to_a_new_value_takes_a_frame(driven, trouble):
+    car = driven(profile_of(limits={"car_suspension": {"rate_m_s": 100.0, "acceleration_m_s2": 1e6}}))
+    car.drive(3.0, high())
+    trouble(car) if callable(trouble) else car.run(trouble)
+    car.drive(1.5, high(value=-0.1))
+    assert car.sent["suspension_front_left"][-1] == pytest.approx(-0.1)
+    line = 0.2 * 3_000_030e-9 / FRAME_S
+    assert steepest(car.sent) <= 1.2 * line + FADING  # frames after a stall are nearer to each other than a frame
+
+
 @pytest.mark.rt
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 1e300, 6.0])
 def test_what_is_no_travel_of_a_wheel_keeps_the_value_before_and_loses_no_frame(driven, wrong):

@@ -87,6 +87,12 @@ def test_a_lasting_load_is_left_out_and_no_wheel_adds_more_than_its_bound():
     assert np.abs(found["front_left"]).max() == pytest.approx(0.75 * 0.002, rel=0.01)
 
 
+def test_how_a_wheel_stands_when_it_is_first_known_lifts_no_corner():
+    late = np.where(TIME < 1.0, np.nan, 0.05)
+    for travel in (np.full_like(TIME, 0.05), late):
+        assert all(not values.any() for values in heights(profile_of({"gain": 1.0}), front_left=travel).values())
+
+
 def test_it_is_off_unless_asked_for_and_without_suspension_nothing_moves():
     assert all(not values.any() for values in heights(profile_of(), front_left=BUMP).values())
     assert all(not values.any() for values in heights(profile_of({"gain": 1.0}), front_left=0.0 * BUMP).values())

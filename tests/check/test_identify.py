@@ -42,7 +42,7 @@ def test_the_shapes_are_derivatives_of_one_another_and_end_at_rest(shape):
     np.testing.assert_allclose(bent[(time < 0.0) | (time > 2.5)], 0.0, atol=1e-9)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(lag_s=st.floats(0.002, 0.2), dead_s=st.floats(0.0, 0.1), every=st.integers(1, 16))
 def test_lag_and_dead_time_are_those_of_the_drive(lag_s, dead_s, every):
     sent = asked()
@@ -92,7 +92,13 @@ def slow_drive(sent, lag_s, dead_s, speed):
     return heard
 
 
-@pytest.mark.parametrize(("share", "lag_s", "late"), [(0.7, 0.05, 10), (0.4, 0.02, 0), (0.15, 0.05, 10)])
+@pytest.mark.parametrize(
+    ("share", "lag_s", "late"),
+    [
+        (0.4, 0.02, 0),
+        *(pytest.param(share, 0.05, 10, marks=pytest.mark.check) for share in (0.7, 0.15)),
+    ],
+)
 def test_drives_that_are_slower_than_asked_tell_their_speed(share, lag_s, late):
     sent = asked()
     speed = share * np.abs(np.diff(sent, axis=0)).max() / DT

@@ -1,8 +1,10 @@
 """The README's promises: its code runs; its commands, options, profiles, links and files exist."""
 
+import ast
 import re
 import shutil
 import socket
+import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -38,6 +40,8 @@ BLOCKS = BLOCK.findall(README + COMMANDS_PAGE)  # (mark, language, text)
 SHELL = [line.partition(" #")[0] for _, language, text in BLOCKS if language == "sh" for line in text.splitlines()]
 CALLS = [line.split() for line in SHELL if line.startswith("motioncue ")]
 
+SAYING = [*DOCUMENTS, *sorted((ROOT / "motioncue").rglob("*.py"))]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCAL = re.compile(
     r"(?<![\w.])(?:/(?:home|root|tmp|work|opt|mnt|Users)/|[A-Z]:\\)|pypi|index-url|find-links|anaconda", re.I
 )
@@ -204,14 +208,40 @@ def test_commands_in_the_readme_are_the_commands_there_are():
     assert {call[1] for call in CALLS} | {"demo"} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
-def test_options_in_the_readme_exist(call):
-    called = cli.get_command(None, call[1])
-    for name in call[2:]:
-        if name in getattr(called, "commands", {}):
-            called = called.commands[name]
-    options = {option for parameter in called.params for option in parameter.opts}
-    assert {word for word in call if word.startswith("--")} <= options
+def options(name, called=None):
+    """Return the options of a command of motioncue, and of the commands in it."""
+    called = called or cli.get_command(None, name)
+    own = {option for parameter in called.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return own.union({"--help"}, *(options(name, each) for each in getattr(called, "commands", {}).values()))
+
+
+def texts(path):
+    """Return what a file says to a user: a document, or each string of a module, docstrings of commands among them."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return [text]
+    nodes = ast.walk(ast.parse(text))
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+@pytest.mark.parametrize("path", SAYING, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_options_and_extras_that_are_named_exist(path):
+    """In documents, messages and help: of each command its own options, and what `pip install` is to bring."""
+    wrong = []
+    for line in (line for text in texts(path) for line in re.split(r"[`\n]", text)):
+        for command, rest in re.findall(r"(?:^|bin/|: |, |\|\s)motioncue (\w+)\b([^#;&|]*)", line):
+            if command in COMMANDS:
+                wrong += set(re.findall(r"(?<![\w-])--[a-z][\w-]*", rest)) - options(command)
+        for extras in re.findall(r"""["'` ](?:motioncue|\.)\[([\w,]+)\]["'`]""", line):
+            wrong += set(extras.split(",")) - set(PROJECT["optional-dependencies"])
+    assert wrong == []
+
+
+@pytest.mark.parametrize("text", [README, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")], ids=["readme", "log"])
+def test_as_many_notebooks_are_named_as_there_are(text):
+    said = re.search(r"(\w+) \[?notebooks", text)[1].lower()
+    words = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    assert words.index(said) + 6 == len(list((ROOT / "notebooks").glob("*.ipynb")))
 
 
 def test_commands_to_simulators_in_the_readme_can_be_composed():

@@ -229,9 +229,9 @@ def test_commands_options_and_extras_that_are_named_exist(path):
     """In documents, messages and help: of each command its own options, and what `pip install` is to bring."""
     wrong = []
     for line in (line for text in texts(path) for line in re.split(r"[`\n]", text)):
-        for command, rest in re.findall(r"(?:^|bin/|: |, |\|\s)motioncue (\w+)\b([^#;&|]*)", line):
-            if command in COMMANDS:
-                wrong += set(re.findall(r"(?<![\w-])--[a-z][\w-]*", rest)) - options(command)
+        for called, rest in re.findall(r"(?:^|bin/|: |, |\|\s)motioncue (\w+)\b([^#;&|]*)", line):
+            if called in COMMANDS:
+                wrong += set(re.findall(r"(?<![\w-])--[a-z][\w-]*", rest)) - options(called)
         for extras in re.findall(r"""["'` ](?:motioncue|\.)\[([\w,]+)\]["'`]""", line):
             wrong += set(extras.split(",")) - set(PROJECT["optional-dependencies"])
     assert wrong == []

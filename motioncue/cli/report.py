@@ -26,12 +26,13 @@ ELSEWHERE = "192.0.2.1"  # an address for documents (RFC 5737)
 PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\\/\s\"'<>|:]+){2,}")
 URL = re.compile(r"[a-z]+://\S*")
 HOME = re.compile(r"([\\/](?:home|Users)[\\/])[^\\/]+")
+ADDRESS = re.compile(r"(?<![\w.])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
 
 
 def anonymized(value: Any) -> Any:
     """Return a value of a profile without hosts of a network, folders, or what a free text may say."""
     if isinstance(value, Mapping):
-        return {str(key): "" if key == "description" else anonymized(each) for key, each in value.items()}
+        return {str(key): _plain_of(str(key), each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [anonymized(each) for each in value]
     if not isinstance(value, str):
@@ -39,7 +40,19 @@ def anonymized(value: Any) -> Any:
     if URL.match(value):
         value = HOST.sub(lambda at: at[0] if HERE.fullmatch(at[2]) else f"{at[1]}://{ELSEWHERE}", value)
         return HOME.sub(r"\1somebody", value)
-    return PATH.sub(lambda found: PurePath(found[0].replace("\\", "/")).name, value)
+    value = PATH.sub(lambda found: PurePath(found[0].replace("\\", "/")).name, HOME.sub(r"\1somebody", value))
+    return ADDRESS.sub(ELSEWHERE, value)
+
+
+def _plain_of(key: str, value: Any) -> Any:
+    """Return the value of a key, by what the key is for."""
+    if key == "description":
+        return ""
+    if key == "allow":  # hosts by themselves: an address or a name
+        return [host if HERE.fullmatch(str(host)) else ELSEWHERE for host in value or ()]
+    if key in ("folder", "file") and isinstance(value, str):  # also one that is relative
+        return PurePath(HOME.sub(r"\1somebody", value).replace("\\", "/")).name
+    return anonymized(value)
 
 
 def last_minutes(drive: Drive, minutes: float) -> Drive:
@@ -122,9 +135,15 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
     click.echo(_safe(json.dumps(part.profile, indent=1)))
     click.echo(
         "Beside this, the file holds the simulator's packages and the motion of the drive as they were, its time of "
-        "day, and the kept laps that it began with. A game may put a player's name into its packages."
+        "day, the kept laps that it began with, and the names that you gave. A game may put a player's name into its "
+        "packages."
     )
-    if not yes and not click.confirm(f"Write {target}?"):
+    try:
+        agreed = yes or click.confirm(f"Write {target}?")
+    except click.Abort:  # nobody can be asked, or said Ctrl-C
+        click.echo("\nnothing was written; --yes writes it without asking")
+        raise SystemExit(1) from None
+    if not agreed:
         click.echo("nothing was written")
         return
     about = {**part.about, "host": "", "system": platform.system(), "report": text}

@@ -35,6 +35,10 @@ def test_a_report_is_shown_first_and_replays_to_the_bit(tmp_path):
     assert "nothing was written" in refused.output
     assert '"what": "a jolt"' in refused.output
     assert [each.name for each in tmp_path.iterdir()] == ["drive.mcap"]
+    unasked = run(path, "--no-bench", input="")
+    assert unasked.exit_code == 1
+    assert unasked.output.endswith("nothing was written; --yes writes it without asking\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["drive.mcap"]
     done = run(path, "--no-bench", input="y\n")
     assert done.exit_code == 0, done.output
     made = tmp_path / "drive-report.mcap"
@@ -67,6 +71,11 @@ def test_nothing_says_who_made_it(tmp_path):
         ("unix:///home/jane/game.sock", "unix:///home/somebody/game.sock"),
         (r"C:\Users\Jane\drive.mcap", "drive.mcap"),
         ("classical", "classical"),
+        ("/home/jane", "somebody"),
+        ("not sent from 10.1.2.3, but from 127.0.0.1", "not sent from 192.0.2.1, but from 127.0.0.1"),
+        ({"allow": ["10.1.2.3", "janes-pc", "127.0.0.1"]}, {"allow": ["192.0.2.1", "192.0.2.1", "127.0.0.1"]}),
+        ({"folder": "../jane/laps", "name": "spa"}, {"folder": "laps", "name": "spa"}),
+        ({"folder": r"C:\Users\Jane", "file": "jane/a.mcap"}, {"folder": "somebody", "file": "a.mcap"}),
         ({"a": [1.5, True, "/home/jane/x.toml"], "description": "x"}, {"a": [1.5, True, "x.toml"], "description": ""}),
     ],
 )

@@ -103,7 +103,15 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
               motioncue report drive-report.mcap
     """
     with progress(f"reading {files[0].name}"):
-        drive = read(*files)
+        try:
+            drive = read(*files)
+        except PacketError as error:
+            if "--system" not in str(error):
+                raise
+            raise PacketError(
+                f"{files[0]}: found neither a recording of a run (`run --record`, `demo --record`) nor a report, which "
+                "alone are allowed; what comes in a .zip has to be unpacked"
+            ) from error
     if "report" in drive.about and len(files) == 1:
         _show(drive)
         return

@@ -112,4 +112,7 @@ def test_a_hostile_report_shows_text_and_no_more(tmp_path):
 
 def test_what_is_no_run_is_refused(tmp_path):
     (tmp_path / "bytes.bin").write_bytes(b"nothing of any simulator")
-    assert run(tmp_path / "bytes.bin").exit_code == 2
+    refused = run(tmp_path / "bytes.bin")
+    assert refused.exit_code == 2
+    assert "neither a recording of a run" in refused.output
+    assert "--system" not in refused.output  # which the command has not

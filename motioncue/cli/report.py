@@ -10,13 +10,14 @@ from typing import Any
 
 import click
 
+from motioncue import sources
 from motioncue._version import __version__
 from motioncue.cli.common import progress, refuse_source
 from motioncue.engine.replay import keep, missing_ticks
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.recording.drive import Drive
-from motioncue.recording.packages import recorded_source
+from motioncue.recording.packages import opening, recorded_source
 from motioncue.recording.recorder import OPENING_BYTES
 from motioncue.recording.recording import read
 
@@ -132,7 +133,8 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
         "drive": {
             "ticks": len(part.ticks),
             "packages": len(part.packages),
-            "replays": missing_ticks(part) or "to the bit, with the same build",
+            "replays": missing_ticks(part)
+            or ("up to the hole, " if part.holes else "") + "to the bit, with the same build",
             "unreadable": anonymized(part.unreadable),
         },
         "check": _checked(part),
@@ -179,8 +181,12 @@ def _checked(drive: Drive) -> dict[str, Any] | str:
     if system is None or not drive.packages:
         return "no packages of a simulator"
     times = [1e-9 * (package.time - drive.packages[0].time) for package in drive.packages]
+    packages = [package.data for package in drive.packages]
     try:
-        found = check(system, [package.data for package in drive.packages], times, source.get("options"))
+        module = sources.source(system)
+        if (announced := opening(drive.about, module.intake(module.Options()))) is not None:
+            packages, times = [announced, *packages], [0.0, *times]
+        found = check(system, packages, times, source.get("options"))
     except (ConfigError, PacketError) as error:
         return str(error)
     return {

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from kept_drives import path_of
 
 from motioncue.cli import cli
-from motioncue.cli.report import anonymized, last_minutes
+from motioncue.cli.report import _checked, anonymized, last_minutes
 from motioncue.engine.replay import keep, repeat
 from motioncue.recording.recording import read
 
@@ -94,6 +94,8 @@ def test_a_part_says_what_the_session_began_with_and_replays_from_rest(tmp_path)
     newest = max(time for time in sessions if time < start)
     first = next(package for package in drive.packages if package.time >= newest)
     assert bytes.fromhex(part.about["opening"]) == first.data
+    checked = _checked(part)  # without the opening, the layout of its frames would be unknown
+    assert next(row for row in checked["findings"] if row[0] == "frames")[1] == "ok", checked
     again = keep(part, tmp_path / "part.mcap", about=part.about)
     done = CliRunner().invoke(cli, ["replay", str(again)])
     assert done.exit_code == 0, done.output

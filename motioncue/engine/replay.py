@@ -372,11 +372,11 @@ def keep(
 
 def _in_slices(drive: Drive) -> Iterator[tuple[int, Drive]]:
     """Yield how many ticks came before, and the next ones with all else from the same time, as a run writes them."""
-    times = {
+    times: dict[str, list[int]] = {
         "packages": [package.time for package in drive.packages],
         "events": [event.time for event in drive.events],
-        "motion": drive.motion["time"],
-        "chassis": drive.chassis["time"],
+        "motion": drive.motion["time"].tolist(),
+        "chassis": drive.chassis["time"].tolist(),
     }
     places = dict.fromkeys(times, 0)
     for first in range(0, max(1, len(drive.ticks)), ROWS):

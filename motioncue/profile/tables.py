@@ -239,7 +239,8 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
             if value is not None:
                 table[name] = value
                 if isinstance(table, tomlkit.items.InlineTable) and f",{name} " in table.as_string():
-                    table.value.item(name).trivia.indent = " "  # a key that is added to a table of the file
+                    added: Any = table.value.item(str(name))  # to a table of the file
+                    added.trivia.indent = " "
             elif table.pop(name, None) is not None:
                 while above and not table and isinstance(above[-1][1], str):
                     table, step = above.pop()

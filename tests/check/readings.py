@@ -37,7 +37,19 @@ from motioncue.sources.described.channels import CHANNELS, UNITS
 from motioncue.sources.described.twin import Car, channel_values, encode
 from motioncue.wire.packet import Derivation
 
-__all__ = ["SOURCES", "Case", "Outcome", "campaign", "counts", "faults_of", "outcome_of", "pairs", "singles"]
+__all__ = [
+    "GOOD",
+    "SOURCES",
+    "Case",
+    "Outcome",
+    "campaign",
+    "counts",
+    "faults_of",
+    "outcome_of",
+    "pairs",
+    "shown_of",
+    "singles",
+]
 
 SOURCES = (*(name for name in WIRES if name not in INVENTED), *sources.described_profiles())
 DRIVES = ("tour", "turns", "eight", "town", "rally", "tour without a stop", "eight, banked")
@@ -178,12 +190,28 @@ def read(system, packages, times, options, about):
 
 
 @cache
-def right(source, drive, derived=()):
-    """Return the right reading, with quantities derived as advice may say, and the evidence against it."""
+def right(source, drive, chosen=()):
+    """Return the right reading, with quantities derived or reported as another reading has them, and the evidence
+    against it."""
     system, options = honest(source, drive)
     packages, times, about = sent(source, drive)
-    reading = read(system, packages, times, {**options, **dict(derived)}, about)
+    reading = read(system, packages, times, {**options, **dict(chosen)}, about)
     return reading, truth.evidence(reading, driven(drive)["time"][reading.about])
+
+
+def chosen_of(case, options):
+    """Return what a reading derives although the right one does not, or the reverse, by option.
+
+    Both are right, and what is derived is smoother and later: a reading is compared with the right one that derives
+    the same.
+    """
+    system, right_options = honest(case.source, case.drive)
+    usual = {SOURCE: "native", **msgspec.to_builtins(sources.source(system).Options()), **right_options}
+    return tuple(
+        (name, value)
+        for name, value in options.items()
+        if (name == SOURCE or "derived" in (value, usual[name])) and value != usual[name]
+    )
 
 
 # The faults.
@@ -328,13 +356,8 @@ def misread(case):
 def _left(case, system, options):
     """Return how far a reading is from the right one, in tolerances, and whether the drive shows that."""
     packages, times, about = sent(case.source, case.drive)
-    derived = tuple(
-        (name, value)
-        for name, value in options.items()
-        if value == "derived" or (name, value) == (SOURCE, "from_velocity")
-    )
     try:
-        base, _ = right(case.source, case.drive, derived)
+        base, _ = right(case.source, case.drive, chosen_of(case, options))
         reading = read(system, packages, times, options, about)
     except (ConfigError, msgspec.ValidationError):
         return np.inf, True
@@ -366,7 +389,8 @@ def outcome_of(case):
         return None
     system, options = wrong
     packages, times, about = sent(case.source, case.drive)
-    base, clean = right(case.source, case.drive)
+    _, clean = right(case.source, case.drive)
+    base, _ = right(case.source, case.drive, chosen_of(case, options))
     reading = read(system, packages, times, options, about)
     harmed = truth.harm(reading, base)
     shown = truth.evidence(reading, driven(case.drive)["time"][reading.about])
@@ -453,6 +477,15 @@ def campaign():
     return [*singles(), *chosen[::12], *others[::150]]
 
 
+GOOD = ("right", "rest", "open")
+"""Advice after which nothing is left that the drive shows, or that names what mends it among others."""
+
+
+def shown_of(outcomes):
+    """Return the outcomes of which the drive shows each fault alone: of two, one may hide the other."""
+    return [o for o in outcomes if o.shown]
+
+
 def counts(outcomes):
     """Return a table of what is true against what was said."""
     lines = []
@@ -462,12 +495,11 @@ def counts(outcomes):
             of = [o for o in rows if o.kind == kind]
             said = Counter(o.verdict for o in of)
             lines.append(f"{title}, {kind}: {len(of)} said {dict(said)}, advice {dict(Counter(o.advice for o in of))}")
-        of = [o for o in rows if o.kind == "evident"]
-        mended = sum(o.advice == "right" for o in of)
-        lines.append(f"{title}: advice mends {mended} of {len(of)} evident ({100 * mended / max(1, len(of)):.1f} %)")
-        of = [o for o in of if o.shown]
-        said = dict(Counter(o.advice for o in of))
-        lines.append(f"{title}, of which the drive shows each fault alone: {len(of)}, advice {said}")
+        every = [o for o in rows if o.kind == "evident"]
+        for which, of in (("all evident", every), ("those of which the drive shows each fault", shown_of(every))):
+            good, right_ = sum(o.advice in GOOD for o in of), sum(o.advice == "right" for o in of)
+            share = 100.0 * good / max(1, len(of))
+            lines.append(f"{title}, {which}: advice mends or names {good} of {len(of)} ({share:.1f} %), alone {right_}")
     honest_ = [o for o in outcomes if not o.case.faults]
     lines.append(f"honest {len(honest_)}, accused {sum(o.is_accused for o in outcomes)}")
     lines.append(f"wrong ok {sum(o.is_wrong_ok for o in outcomes)}, unseen {sum(o.is_unseen for o in outcomes)}")

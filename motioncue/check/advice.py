@@ -194,10 +194,17 @@ def _refined(trials: _Trials, change: Change, singles: Sequence[Change]) -> Chan
         after = trials.of({**change, **other})
         worse = any(then.verdict == "wrong" and not _is(found, name, "wrong") for name, then in after.items())
         lost = any(name not in after or _lost(was, after[name]) for name, was in found.items())
-        better = all(_is(after, name, "ok") and after[name].misfit < BETTER * found[name].misfit for name in loose)
+        # An answer about which the other reading says nothing stays as loose as it is.
+        about = [name for name in loose if _is(after, name, "ok") and not _is_as_loose(found[name], after[name])]
+        better = about and all(after[name].misfit < BETTER * found[name].misfit for name in about)
         if better and not worse and not lost:
             return _refined(trials, {**change, **other}, singles)
     return change
+
+
+def _is_as_loose(was: Finding, then: Finding) -> bool:
+    """Say whether an answer deviates as much as before, but for noise and other windows."""
+    return abs(then.misfit - was.misfit) <= max(WORSE, WORSE_SHARE * was.misfit)
 
 
 def _another_unit(module: Any, findings: Sequence[Finding]) -> bool:

@@ -36,7 +36,6 @@ PAIRED = [
     ("automobilista-2-dk", "eight", ("velocity_z = opposite", "angular_velocity_x = opposite")),
     ("gran-turismo-7-dk", "rally", ("rates = world", "velocity_y = opposite")),
     ("forza-dk", "tour", ("acceleration = world", "angular_velocity_z = opposite")),
-    ("assetto-corsa-dk", "eight", ("yaw = opposite", "pitch = opposite")),
     ("city-car-driving", "rally", ("frame_time = time_ms",)),
 ]
 
@@ -62,6 +61,19 @@ def test_of_two_mistakes_one_that_either_of_two_readings_explains_is_left_to_the
         outcome_of(Case("assetto-corsa-dk", "tour", ("roll = opposite", "angular_velocity_y = opposite"))).advice
         == "open"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "faults"),
+    [("assetto-corsa-dk", ("yaw = opposite", "pitch = opposite")), ("live-for-speed-dk", ("world turned",))],
+)
+@pytest.mark.check
+def test_two_angles_turned_and_half_a_turn_about_a_level_axis_are_both_named(source, faults):
+    """Each makes of a drive its mirror image upside down, in which nothing but the lean in a curve differs."""
+    outcome = outcome_of(Case(source, "eight", faults))
+    assert (outcome.verdict, outcome.advice) == ("wrong", "open")
+    assert "source.options.yaw" in outcome.words
+    assert "source.packet" in outcome.words
 
 
 @pytest.mark.check

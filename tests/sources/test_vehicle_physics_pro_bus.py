@@ -208,7 +208,7 @@ def test_a_packet_has_the_three_channels_of_its_bus(sdk):
 
 
 def test_nothing_writes_the_bus_of_a_running_vehicle():
-    """What moves a car is sent by `motioncue send` only, which has no command for this one; nor is anything answered."""
+    """What moves a car is sent by `motioncue send` only, which has no command for this one; nor is it answered."""
     with pytest.raises(ConfigError, match="vehicle-physics-pro"):
         sources.commands("vehicle-physics-pro")
     packages = [each.package for each in twin.driven("tour", duration_s=1.0)]

@@ -22,10 +22,8 @@ if __name__ == "__main__":
 import msgspec
 import numpy as np
 from campaign import truth
-from campaign.drives import states_of
+from campaign.drives import by_phone, states_of, with_turned_roll
 from campaign.wires import INVENTED, WIRES, options_of
-from scipy.interpolate import CubicSpline
-from scipy.spatial.transform import Rotation
 
 from motioncue import sources
 from motioncue.check.check import check
@@ -55,39 +53,6 @@ SOURCES = (*(name for name in WIRES if name not in INVENTED), *sources.described
 DRIVES = ("tour", "turns", "eight", "town", "rally", "tour without a stop", "eight, banked")
 PHONES = ("town by phone", "eight by phone", "town by GPS", "rally by GPS", "town by slow GPS")
 SOURCE = "source.acceleration"
-
-
-def by_phone(states, fixes_hz, late_s, seed=1):
-    """Return a drive as a phone says it: yaw is the course between fixes of its place, the rest is from its sensors."""
-    rng = np.random.default_rng(seed)
-    time, out = states["time"], states.copy()
-    true = Rotation.from_quat(np.roll(states["orientation"], -1, axis=-1))
-    fixes = np.arange(time[0], time[-1] + 1.0 / fixes_hz, 1.0 / fixes_hz)
-    place = CubicSpline(time, states["position"])(fixes - late_s)
-    # The error of a fix drifts: 1 cm/s and more from one to the next, metres in the end.
-    place += np.cumsum(rng.normal(0.0, 0.02 / fixes_hz, place.shape), axis=0)
-    path = CubicSpline(fixes, place)
-    out["position"], out["velocity"] = path(time), path(time, 1)
-    north, east, _ = out["velocity"].T
-    moving = np.hypot(north, east) > 1.0
-    last = np.maximum.accumulate(np.where(moving, np.arange(len(time)), 0))  # at rest, the course is the last one
-    angles = true.as_euler("ZYX")
-    angles[:, 0] = np.arctan2(east, north)[last]
-    said = Rotation.from_euler("ZYX", angles)
-    out["orientation"] = np.roll(said.as_quat(), 1, axis=-1)
-    for name, noise in (("acceleration", 0.2), ("angular_velocity", 0.01), ("angular_acceleration", 0.0)):
-        sensed = true.apply(states[name], inverse=True)
-        out[name] = said.apply(sensed + rng.normal(0.0, noise, sensed.shape))
-    return out
-
-
-def with_turned_roll(states):
-    """Return a drive of which everything is right but the sign of roll."""
-    out = states.copy()
-    angles = Rotation.from_quat(np.roll(states["orientation"], -1, axis=-1)).as_euler("ZYX")
-    said = Rotation.from_euler("ZYX", angles * [1.0, 1.0, -1.0])
-    out["orientation"] = np.roll(said.as_quat(), 1, axis=-1)
-    return out
 
 
 @cache

@@ -537,7 +537,7 @@ cdef class MemoryReceiver:
 
         A writer that is interrupted leaves the counter of its state with the end of the one before, for as long as it
         may be.  The end is the state's own if it has changed since this counter was seen, or together with the counter
-        since a look so short ago that the simulator cannot have begun two states since.  If the next state ends so too,
+        since a look at which the simulator cannot have begun two states since.  If the next state ends so too,
         the car stands.  Of a machine too busy to look in time no state is taken: input that is missed is held and faded
         out, one that is torn is a jolt.  Only the first state of a session, which follows none, is taken if it stands.
 
@@ -547,6 +547,7 @@ cdef class MemoryReceiver:
         cdef uint64_t counter = 0
         cdef bint same = self._seen_at != FOREVER_AGO and not memcmp(end, self._seen_end, MC_TAIL)
         cdef bint other
+        cdef bint follows
         cdef bint whole
         memcpy(&counter, state + m.counter, m.counter_size)
         other = counter != self._seen
@@ -554,7 +555,9 @@ cdef class MemoryReceiver:
             whole = self._stands
             self._stands = not whole
         elif other:
-            whole = not self._stands and 2 * (now - self._seen_at) <= NEAR * self._period
+            # A counter that is one more than that of the state before says as much as a look in time.
+            follows = self._known and self._seen == self._counter and counter == self._counter + 1
+            whole = not self._stands and (follows or 2 * (now - self._seen_at) <= NEAR * self._period)
             self._stands = False
         elif same:
             whole = not self._known and self._doubts > DOUBTS and not self._stands

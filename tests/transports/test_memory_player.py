@@ -197,7 +197,7 @@ def test_under_wine_it_is_told_by_its_content_in_the_same_server(pages, monkeypa
 def test_of_four_vehicles_whose_order_changes_as_they_drive_rfactor_2s_player_is_read_alone():
     """The virtual game changes the order each second; every packet is one that was written for the player."""
     url, ring = f"memory://motioncue-test-{uuid.uuid4().hex[:8]}", RecordRing(8 << 20)
-    packages = [*drive_packages("rfactor-2-dk", "turns", 200.0, 20.0)]
+    packages = [*drive_packages("rfactor-2-dk", "tour", 200.0, 40.0)]
     listener = Listener("rfactor-2-dk", url)
     listener.record(ring)
     simulator = make_simulator("rfactor-2-dk", [url], packages)

@@ -187,6 +187,16 @@ def test_a_machine_too_busy_to_look_in_time_takes_no_state_of_which_nothing_show
     assert [data for _, data in packets_of(states, UNMARKED, 3_000_000)] == [third, states[-1]]
 
 
+def test_a_busy_machine_takes_a_state_that_is_counted_as_the_next_after_one_that_was_whole():
+    """Looks are 4 ms apart; the fourth state ends as the third, which was not seen whole, might have ended."""
+    first, half, second, third, fifth = (
+        unmarked(number, 0.1 * number, 0.1 * number - (0.1 if half else 0.0))
+        for number, half in ((1, False), (2, True), (2, False), (3, False), (5, True))
+    )
+    half = second[:12] + first[12:]
+    assert [data for _, data in packets_of([first, half, second, third, fifth], UNMARKED, 3_000_000)] == [second, third]
+
+
 TORN_EVERY = 7  # states
 
 

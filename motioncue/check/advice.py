@@ -194,10 +194,17 @@ def _refined(trials: _Trials, change: Change, singles: Sequence[Change]) -> Chan
         after = trials.of({**change, **other})
         worse = any(then.verdict == "wrong" and not _is(found, name, "wrong") for name, then in after.items())
         lost = any(name not in after or _lost(was, after[name]) for name, was in found.items())
-        better = all(_is(after, name, "ok") and after[name].misfit < BETTER * found[name].misfit for name in loose)
+        # An answer about which the other reading says nothing stays as loose as it is.
+        about = [name for name in loose if _is(after, name, "ok") and not _is_as_loose(found[name], after[name])]
+        better = about and all(after[name].misfit < BETTER * found[name].misfit for name in about)
         if better and not worse and not lost:
             return _refined(trials, {**change, **other}, singles)
     return change
+
+
+def _is_as_loose(was: Finding, then: Finding) -> bool:
+    """Say whether an answer deviates as much as before, but for noise and other windows."""
+    return abs(then.misfit - was.misfit) <= max(WORSE, WORSE_SHARE * was.misfit)
 
 
 def _another_unit(module: Any, findings: Sequence[Finding]) -> bool:
@@ -246,8 +253,8 @@ def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], b
 
     One other reading is tried first, then elements of one vector turned together, then any two, then several that each
     correct something, then a derived quantity, then two with these.  Of several changes together, each is also replaced
-    by every other reading, which may explain as much.  A derived quantity always agrees with its source, so any
-    other readings that explain as much are preferred.
+    by every other reading, and two axes of the description are reversed, which may explain as much.  A derived quantity
+    always agrees with its source, so any other readings that explain as much are preferred.
     """
     wrong = {name for name, finding in before.items() if finding.verdict == "wrong"}
     if not wrong:
@@ -256,7 +263,7 @@ def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], b
     for group in _groups(trials, singles, vectors, before, wrong):
         most, equal = _most(trials, group, before, wrong)
         if equal and most == len(wrong):
-            return _most(trials, [*equal, *_neighbors(equal, singles)], before, wrong)[1]
+            return _most(trials, [*equal, *_neighbors(trials, equal, singles)], before, wrong)[1]
         equal = [change for change in equal if not _baseless(before, trials.of(change))]
         if equal:
             partly.append((most, equal))
@@ -287,10 +294,14 @@ def _groups(
     yield _pairs(useful, useful)
 
 
-def _neighbors(changes: Sequence[Change], singles: Sequence[Change]) -> list[Change]:
-    """Return changes of several options with one of them replaced by any other reading."""
+def _neighbors(trials: _Trials, changes: Sequence[Change], singles: Sequence[Change]) -> list[Change]:
+    """Return changes of several options with one of them replaced by any other reading, and what is as much.
+
+    Half a turn of the world or of the car about a level axis is described by two axes, and as much as two options.
+    """
     readings = [change for change in singles if not _derives(change) and PACKET not in change]
-    out = []
+    several = any(len(change) > 1 and not _derives(change) for change in changes)
+    out = [change for change in singles if several and trials.is_twofold(change)]
     for change in changes:
         for name in change if len(change) > 1 and not _derives(change) else ():
             rest = {key: value for key, value in change.items() if key != name}

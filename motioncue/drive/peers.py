@@ -19,10 +19,13 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, open_line
 from motioncue.transports.mapped import SHARED
 from motioncue.transports.udp import open_receiver, open_sender
-from motioncue.wire.description import Gather
+from motioncue.wire.description import Gather, PlayerTable
 
 BUFFER = 8192  # size of a buffer in memory that lists its variables [bytes]
 LATE_S = 0.25  # a longer delay is not caught up
+OTHERS = (3, 11, 5)  # numbers of vehicles beside the player's
+PLAYER = 7  # the player's
+REORDERED = 50  # states after which the vehicles' blocks have another order
 
 
 class Paced(NamedTuple):
@@ -106,6 +109,9 @@ class DatagramSimulator:
 class MemorySimulator(DatagramSimulator):
     """Writes each package to shared memory, which goes when the drive ends; or as many at once as a state has samples.
 
+    Where another mapping says which vehicle is the player's, three others stand beside it, and the order of them all
+    changes while they drive.
+
     Attributes
     ----------
     on_sent : callable
@@ -119,23 +125,31 @@ class MemorySimulator(DatagramSimulator):
 
     def _open(self, urls: Sequence[str]) -> None:
         endpoint = parse_endpoint(urls[0], ("memory",))
-        self._file = ""
-        if sys.platform == "win32":
-            self._map = mmap.mmap(-1, self._gather.size, tagname=f"Local\\{endpoint.path}")
-            self._list_variables()
-            return
-        self._file = f"{SHARED}/{endpoint.path}"
+        self._files: list[str] = []
+        player = self._gather.player
         try:
-            file = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self._map = self._made(str(endpoint.path), self._gather.size)
+            self._beside = None if player is None else self._made(player.name, player.size)
         except OSError as error:
+            self._unlink()
             raise EndpointError(f"{endpoint}: cannot be written: {error.strerror}") from error
+        self._list_variables()
+
+    def _made(self, name: str, size: int) -> mmap.mmap:
+        if sys.platform == "win32":
+            return mmap.mmap(-1, size, tagname=f"Local\\{name}")
+        where = f"{SHARED}/{name}"
+        file = os.open(where, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        self._files.append(where)
         try:
-            os.ftruncate(file, self._gather.size)
-            self._map = mmap.mmap(file, self._gather.size)
+            os.ftruncate(file, size)
+            return mmap.mmap(file, size)
         finally:
             os.close(file)
 
-        self._list_variables()
+    def _unlink(self) -> None:
+        for where in self._files:
+            os.unlink(where)
 
     def _list_variables(self) -> None:
         """Write the list of variables, if the memory has one as iRacing's SDK does."""
@@ -153,8 +167,9 @@ class MemorySimulator(DatagramSimulator):
 
     def _close(self) -> None:
         self._map.close()
-        if self._file:
-            os.unlink(self._file)
+        if self._beside is not None:
+            self._beside.close()
+        self._unlink()
 
     def _send(self, each: Paced) -> None:
         gather = self._gather
@@ -177,15 +192,44 @@ class MemorySimulator(DatagramSimulator):
             self._counter = tick
             self._count(each, 0)
             return
-        at = 0
+        at, here, there = 0, 0, 0
+        if gather.player is not None:
+            here, there = self._order(gather.player)
         for part in gather.windows:
             size = part.size * gather.count(part)
-            self._map[part.offset : part.offset + size] = bytes(package[at : at + size])
+            first = part.offset + {"player": here, "beside": there}.get(part.block, 0)
+            to = self._beside if part.block == "beside" and self._beside is not None else self._map
+            to[first : first + size] = bytes(package[at : at + size])
             at += size
+        if gather.player is not None:
+            self._number(gather.player)
         if signed:
             self._counter += gather.odd
             self._put(gather.end if gather.end >= 0 else gather.counter, self._counter)
         self._count(each, 0)
+
+    def _order(self, player: PlayerTable) -> tuple[int, int]:
+        """Return how far the player's blocks are behind the first ones [bytes], in an order that changes."""
+        turn = self._counter // REORDERED
+        places = (1 + turn) % (len(OTHERS) + 1), (2 + turn) % (len(OTHERS) + 1)
+        return places[0] * player.here.stride, places[1] * player.there.stride
+
+    def _number(self, player: PlayerTable) -> None:
+        """Write whose block is whose; the other mapping is whole whenever it is not being written."""
+        assert self._beside is not None
+        begin = struct.pack("<I", self._counter)
+        self._beside[player.begin : player.begin + 4] = begin
+        for page, blocks, own in zip(
+            (self._map, self._beside), (player.here, player.there), self._order(player), strict=True
+        ):
+            others = iter(OTHERS)
+            page[blocks.count : blocks.count + 4] = struct.pack("<i", 1 + len(OTHERS))
+            for place in range(1 + len(OTHERS)):
+                at, is_own = blocks.first + place * blocks.stride, place * blocks.stride == own
+                page[at + blocks.id : at + blocks.id + 4] = struct.pack("<i", PLAYER if is_own else next(others))
+                if page is self._beside:
+                    page[at + player.mark] = is_own
+        self._beside[player.end : player.end + 4] = begin
 
     def _with_samples(self, package: bytes) -> bytes:
         """Return the state that a package completes, with the samples until then; nothing if a later one does.

@@ -404,7 +404,7 @@ cdef enum:
     SEARCH_MS = 250         # from one search for the simulator's memory to the next
     SETTLE_NS = 50_000      # from a counter that has changed until a state without a sign of its end is read
     NEAR = 3                # halves of a period between looks, in whose time no simulator begins two states
-    DOUBTS = 32             # successive looks at states of which nothing shows that they are whole, before one is taken
+    DOUBTS = 32             # successive looks at a session's first state, which stands, before it is taken
 
 
 cdef class MemoryReceiver:
@@ -433,7 +433,7 @@ cdef class MemoryReceiver:
     cdef uint8_t _seen_end[MC_TAIL]     # how it ended
     cdef int64_t _seen_at               # before it was last looked at [ns]
     cdef bint _stands                   # whether it ended like the one before
-    cdef int _doubts                    # successive looks at states that may be half written
+    cdef int _doubts                    # looks at it while it may be half written
     cdef int _sample                    # of the newest state, the next to be given
     cdef int64_t _sample_due            # when [ns]
     cdef int64_t _sample_period         # [ns]
@@ -537,8 +537,9 @@ cdef class MemoryReceiver:
 
         A writer that is interrupted leaves the counter of its state with the end of the one before, for as long as it
         may be.  The end is the state's own if it has changed since this counter was seen, or together with the counter
-        since a look so short ago that the simulator cannot have begun two states since.  If the next state ends so too,
-        the car stands.  A page that stands, or a machine too busy to look in time, is believed after some doubts.
+        since a look at which the simulator cannot have begun two states since.  If the next state ends so too,
+        the car stands.  Of a machine too busy to look in time no state is taken: input that is missed is held and faded
+        out, one that is torn is a jolt.  Only the first state of a session, which follows none, is taken if it stands.
 
         Units: `begun` [ns], `now` [ns].
         """
@@ -546,6 +547,7 @@ cdef class MemoryReceiver:
         cdef uint64_t counter = 0
         cdef bint same = self._seen_at != FOREVER_AGO and not memcmp(end, self._seen_end, MC_TAIL)
         cdef bint other
+        cdef bint follows
         cdef bint whole
         memcpy(&counter, state + m.counter, m.counter_size)
         other = counter != self._seen
@@ -553,15 +555,16 @@ cdef class MemoryReceiver:
             whole = self._stands
             self._stands = not whole
         elif other:
-            whole = not self._stands and (
-                self._doubts > DOUBTS or 2 * (now - self._seen_at) <= NEAR * self._period
-            )
+            # A counter that is one more than that of the state before says as much as a look in time.
+            follows = self._known and self._seen == self._counter and counter == self._counter + 1
+            whole = not self._stands and (follows or 2 * (now - self._seen_at) <= NEAR * self._period)
             self._stands = False
         elif same:
-            whole = self._doubts > DOUBTS and not self._stands
+            whole = not self._known and self._doubts > DOUBTS and not self._stands
         else:
             whole = self._doubts > 0
-        self._doubts = 0 if whole else self._doubts + 1
+            self._stands = False    # its end was not that of the state before: it had not been written yet
+        self._doubts = 0 if whole else 1 if other else self._doubts + 1
         self._seen, self._seen_at = counter, begun
         memcpy(self._seen_end, end, MC_TAIL)
         return whole

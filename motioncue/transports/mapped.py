@@ -12,12 +12,12 @@ import mmap
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 
 from motioncue.errors import EndpointError
 from motioncue.transports.memory import Memory
-from motioncue.wire.description import Gather
+from motioncue.wire.description import Gather, PlayerTable
 
 log = logging.getLogger("motioncue")
 
@@ -88,7 +88,7 @@ class Finder:
     def __init__(self, name: str, gather: Gather) -> None:
         self._name, self._gather = name, gather
         self._seen: dict[object, tuple[Memory, int | None, int]] = {}  # by file: memory, its counter, looks
-        self._warned = False
+        self._warned = self._missed = False
 
     def __call__(self) -> Memory | None:
         """Return the mapping; None if there is none yet, or if several are as good."""
@@ -111,9 +111,10 @@ class Finder:
         seen, self._seen = self._seen, {}
         for key, where in self._places():
             memory, counter, looks = seen.get(key, (None, None, 0))
-            if memory is None:
+            beside = self._beside(where) if memory is None else None
+            if beside is not None:
                 with contextlib.suppress(OSError):
-                    memory = Memory(where, self._gather)
+                    memory = Memory(where, self._gather, beside)
             if memory is None:
                 continue
             now, packet = memory.count(), memory.take()
@@ -133,23 +134,78 @@ class Finder:
         paths = [f"{SHARED}/{self._name}", *glob.glob(f"{SHARED}/*/{glob.escape(self._name)}")]
         least = max(part.offset + part.size * self._gather.count(part) for part in self._gather.windows)
         found: dict[object, str] = {}
-        for where in paths:
-            with contextlib.suppress(OSError):
-                state = os.stat(where)
-                if state.st_size >= least:
-                    found.setdefault((state.st_dev, state.st_ino), where)
-        sizes = {self._gather.size, -(-self._gather.size // PAGE) * PAGE}
-        for where in _wine_files():
-            with contextlib.suppress(OSError):
-                state = os.stat(where)
-                if state.st_size in sizes:
-                    found.setdefault((state.st_dev, state.st_ino), where)
+        for where, state in _files_of(paths):
+            if state.st_size >= least:
+                found.setdefault((state.st_dev, state.st_ino), where)
+        for where, state in _files_of(_wine_files()):
+            if state.st_size in _sizes(self._gather.size):
+                found.setdefault((state.st_dev, state.st_ino), where)
         yield from found.items()
 
+    def _beside(self, where: str) -> str | None:
+        """Return where the simulator says which vehicle is the player's; empty if it need not, None if it does not."""
+        player = self._gather.player
+        if player is None:
+            return ""
+        if sys.platform == "win32":
+            return f"Local\\{player.name}"
+        if where.startswith("/proc/"):
+            found = {
+                (state.st_dev, state.st_ino): path
+                for path, state in _files_of(_wine_files(where.split("/")[2]))
+                if state.st_size in _sizes(player.size) and _says_player(path, player)
+            }
+            paths = list(found.values())
+        else:
+            path = f"{os.path.dirname(where)}/{player.name}"
+            paths = [path] if os.path.exists(path) else []
+        if len(paths) == 1:
+            return paths[0]
+        if not self._missed:
+            log.warning(
+                "memory://%s: no memory %s beside it says which vehicle is the player's; it is not read until one does",
+                self._name,
+                player.name,
+            )
+        self._missed = True
+        return None
 
-def _wine_files() -> Iterator[str]:
-    """Yield the files of mappings that Wine's servers of this user have open."""
-    for number in filter(str.isdigit, os.listdir("/proc")) if sys.platform == "linux" else ():
+
+def _files_of(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield those of some files that are there, with their state."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            yield path, os.stat(path)
+
+
+def _sizes(size: int) -> set[int]:
+    """Return which sizes a mapping may have, of so many bytes."""
+    return {size, -(-size // PAGE) * PAGE}
+
+
+def _says_player(path: str, player: PlayerTable) -> bool:
+    """Say whether the content of a mapping fits: whole, with some vehicles, of which one is the player's."""
+    try:
+        with open(path, "rb", buffering=0, opener=_opener) as file:
+            data = file.read(player.size)
+    except OSError:
+        return False
+    if len(data) < player.size:
+        return False
+    begin, end = (data[at : at + 4] for at in (player.begin, player.end))
+    blocks = player.there
+    count = int.from_bytes(data[blocks.count : blocks.count + 4], "little")
+    marks = [data[blocks.first + blocks.stride * n + player.mark] for n in range(count)] if count <= blocks.most else []
+    return begin == end and marks.count(1) == 1 and marks.count(0) == count - 1
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _wine_files(server: str = "") -> Iterator[str]:
+    """Yield the files of mappings that Wine's servers of this user have open, or one of them by its process."""
+    for number in [server] if server else filter(str.isdigit, os.listdir("/proc")) if sys.platform == "linux" else ():
         folder = f"/proc/{number}"
         try:
             if os.stat(folder).st_uid != os.geteuid():

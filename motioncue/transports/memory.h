@@ -31,6 +31,7 @@ typedef struct {
     int64_t entry;        /* offset of the variable's header, by which `offset` is in the newest buffer; -1: none */
     int64_t samples;      /* numbers of that size, one after the other, of which each is for a packet of its own */
     int between;          /* what a packet before the state's last has: MC_ALIKE, MC_LINE or MC_CIRCLE */
+    int block;            /* `offset` is that of the first block, and that of the player's counts: MC_OF_PLAYER, MC_BESIDE */
     uint8_t header[MC_NAMED]; /* how that header began when it was looked up */
 } mc_window;
 enum {
@@ -38,10 +39,31 @@ enum {
     MC_LINE = 1,  /* a float on the straight line from the state before */
     MC_CIRCLE = 2 /* likewise an angle [rad], the shorter way round */
 };
+enum {
+    MC_OF_PLAYER = 1, /* in this mapping */
+    MC_BESIDE = 2     /* in the mapping that says which vehicle is the player's */
+};
 typedef struct {
     int64_t handle;      /* descriptor; Windows: handle of the mapping; -1: none */
     const uint8_t *view; /* Windows only */
     int64_t size;        /* [bytes] */
+} mc_page;
+/* Blocks of one size, of which each begins with a vehicle's number: an int32, at `id` in the block. */
+typedef struct {
+    int64_t count;  /* offset of how many there are, an int32 */
+    int64_t first;  /* offset of the first block */
+    int64_t stride; /* from block to block [bytes] */
+    int64_t id;     /* in a block */
+    int32_t most;   /* blocks for which there is room */
+    int32_t found;  /* where the player's was last; -1: there is none */
+} mc_blocks;
+typedef struct {
+    mc_page page;
+    mc_page beside;    /* the mapping that says which vehicle is the player's, if another one does */
+    mc_blocks blocks;  /* of vehicles in `page` */
+    mc_blocks players; /* of vehicles in `beside` */
+    int64_t mark;      /* in a block of `players`: a byte that is 1 in the player's */
+    int64_t begin, close; /* in `beside`: counters (uint32) before and after what is written there */
     mc_window windows[MC_WINDOWS];
     int n;
     int packet;                /* [bytes] */
@@ -56,16 +78,19 @@ typedef struct {
     uint8_t again[MC_GATHERED];
 } mc_memory;
 
-static inline int mc_memory_read(const mc_memory *m, int64_t at, void *out, int64_t size) {
-    if (at < 0 || size > m->size || at > m->size - size) return 0;
+static inline int mc_page_read(const mc_page *p, int64_t at, void *out, int64_t size) {
+    if (at < 0 || size > p->size || at > p->size - size) return 0;
 #ifdef _WIN32
-    if (!m->view) return 0;
-    memcpy(out, (const void *)(m->view + at), (size_t)size);
+    if (!p->view) return 0;
+    memcpy(out, (const void *)(p->view + at), (size_t)size);
     MemoryBarrier();
     return 1;
 #else
-    return pread((int)m->handle, out, (size_t)size, (off_t)at) == size;
+    return pread((int)p->handle, out, (size_t)size, (off_t)at) == size;
 #endif
+}
+static inline int mc_memory_read(const mc_memory *m, int64_t at, void *out, int64_t size) {
+    return mc_page_read(&m->page, at, out, size);
 }
 static inline int64_t mc_memory_int(const uint8_t *at) {
     return (int32_t)((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
@@ -86,11 +111,38 @@ static inline int mc_memory_newest(const mc_memory *m, const mc_window *w, int64
         }
     return newest >= 0;
 }
+/* Look whether a block is a vehicle's: with this number, or with `mark` >= 0 the player's, whose number is returned then. */
+static inline int mc_blocks_is(const mc_page *p, const mc_blocks *b, int32_t place, int64_t mark, int32_t *id) {
+    uint8_t number[4], player = 0;
+    int64_t at = b->first + b->stride * place;
+    if (!mc_page_read(p, at + b->id, number, 4) || (mark >= 0 && !mc_page_read(p, at + mark, &player, 1))) return 0;
+    if (mark < 0) return (int32_t)mc_memory_int(number) == *id;
+    *id = player == 1 ? (int32_t)mc_memory_int(number) : *id;
+    return player == 1;
+}
+/* Find a vehicle's block, at first where it was last: the order of blocks changes as vehicles come, go and overtake. */
+static inline void mc_blocks_find(const mc_page *p, mc_blocks *b, int64_t mark, int32_t *id) {
+    uint8_t number[4] = {0, 0, 0, 0};
+    int64_t count = mc_page_read(p, b->count, number, 4) ? mc_memory_int(number) : 0;
+    int32_t place, n = (int32_t)(count < 0 ? 0 : count > b->most ? b->most : count);
+    if (b->found >= 0 && b->found < n && mc_blocks_is(p, b, b->found, mark, id)) return;
+    b->found = -1;
+    for (place = 0; place < n && b->found < 0; place++)
+        if (mc_blocks_is(p, b, place, mark, id)) b->found = place;
+}
+static inline int mc_beside_counter(const mc_memory *m, int64_t at, uint32_t *out) {
+    uint8_t number[4];
+    if (!mc_page_read(&m->beside, at, number, 4)) return 0;
+    *out = (uint32_t)mc_memory_int(number);
+    return 1;
+}
 /* Find where a window begins at the moment. */
 static inline int mc_memory_place(const mc_memory *m, const mc_window *w, int64_t *at) {
     uint8_t number[4] = {0, 0, 0, 0};
     if (w->entry >= 0) return mc_memory_newest(m, w, at);
     *at = w->offset;
+    if (w->block == MC_OF_PLAYER) *at += m->blocks.stride * m->blocks.found;
+    if (w->block == MC_BESIDE) *at += m->players.stride * m->players.found;
     if (w->index < 0) return 1;
     if (!mc_memory_read(m, w->index, number, w->index_size)) return 0;
     *at += w->stride * (int64_t)(number[0] | number[1] << 8 | number[2] << 16 | (uint32_t)number[3] << 24);
@@ -106,28 +158,50 @@ static inline int mc_memory_number(const mc_memory *m, int offset, int size, uin
             return mc_memory_place(m, &m->windows[i], &at) && mc_memory_read(m, at + offset - first, out, size);
     return 0;
 }
-static inline int mc_memory_gather(const mc_memory *m, uint8_t *out) {
+/* Copy the windows; without a player, zeros for what would be read of one. */
+static inline int mc_memory_gather(mc_memory *m, uint8_t *out) {
     int64_t at, size;
-    int i;
+    int32_t id = 0;
+    int i, known = 1;
+    if (m->beside.size) {
+        mc_blocks_find(&m->beside, &m->players, m->mark, &id);
+        if (m->players.found >= 0) mc_blocks_find(&m->page, &m->blocks, -1, &id);
+        known = m->players.found >= 0 && m->blocks.found >= 0;
+    }
     for (i = 0; i < m->n; i++, out += size) {
-        size = m->windows[i].size * m->windows[i].samples;
-        if (!mc_memory_place(m, &m->windows[i], &at) || !mc_memory_read(m, at, out, size)) return 0;
+        const mc_window *w = &m->windows[i];
+        size = w->size * w->samples;
+        if (w->block && !known) {
+            memset(out, 0, (size_t)size);
+            continue;
+        }
+        if (!mc_memory_place(m, w, &at) || !mc_page_read(w->block == MC_BESIDE ? &m->beside : &m->page, at, out, size)) return 0;
     }
     return 1;
 }
 /* Copy the state, with all its samples: MC_WHOLE, MC_TORN if it was being written, or MC_GONE.
 
    With a copy of the counter it is the copy that is read first, because the simulator writes it last: equal to a counter
-   that then stays, nothing was written in between.  Without any such sign the state is read until it is twice the same. */
+   that then stays, nothing was written in between.  Without any such sign the state is read until it is twice the same.
+   What says which vehicle is the player's is another page with a counter and its copy, and has to be whole as well. */
 static inline int mc_memory_take(mc_memory *m, uint8_t *out) {
     uint64_t end = 0, before, after;
+    uint32_t close = 0, begun = 0, begun_after = 0;
     if (m->end >= 0 && !mc_memory_number(m, m->end, m->counter_size, &end)) return MC_GONE;
     if (!mc_memory_number(m, m->counter, m->counter_size, &before)) return MC_GONE;
     if ((m->end >= 0 && end != before) || (m->odd && before & 1)) return MC_TORN;
+    if (m->beside.size) {
+        if (!mc_beside_counter(m, m->close, &close) || !mc_beside_counter(m, m->begin, &begun)) return MC_GONE;
+        if (close != begun) return MC_TORN;
+    }
     if (!mc_memory_gather(m, out)) return MC_GONE;
     if (m->end < 0 && !m->odd) {
         if (!mc_memory_gather(m, m->again)) return MC_GONE;
         if (memcmp(out, m->again, (size_t)m->state)) return MC_TORN;
+    }
+    if (m->beside.size) {
+        if (!mc_beside_counter(m, m->begin, &begun_after)) return MC_GONE;
+        if (begun_after != begun) return MC_TORN;
     }
     if (!mc_memory_number(m, m->counter, m->counter_size, &after)) return MC_GONE;
     return before == after ? MC_WHOLE : MC_TORN;
@@ -182,31 +256,35 @@ static inline void mc_memory_sample(
         memcpy((uint8_t *)begin + m->time, &time, sizeof time);
     }
 }
-static inline void mc_memory_close(mc_memory *m) {
+static inline void mc_page_close(mc_page *p) {
 #ifdef _WIN32
-    if (m->view) UnmapViewOfFile((LPCVOID)m->view);
-    if (m->handle > 0) CloseHandle((HANDLE)(intptr_t)m->handle);
-    m->view = NULL;
+    if (p->view) UnmapViewOfFile((LPCVOID)p->view);
+    if (p->handle > 0) CloseHandle((HANDLE)(intptr_t)p->handle);
+    p->view = NULL;
 #else
-    if (m->handle >= 0) close((int)m->handle);
+    if (p->handle >= 0) close((int)p->handle);
 #endif
-    m->handle = -1;
+    p->handle = -1;
+}
+static inline void mc_memory_close(mc_memory *m) {
+    mc_page_close(&m->page);
+    mc_page_close(&m->beside);
 }
 #ifdef _WIN32
 /* Open a mapping that exists, for reading; return the number of the error or 0. */
-static inline int mc_memory_open(mc_memory *m, const wchar_t *name) {
+static inline int mc_page_open(mc_page *p, const wchar_t *name) {
     MEMORY_BASIC_INFORMATION found;
     HANDLE handle = OpenFileMappingW(FILE_MAP_READ, FALSE, name);
     int error;
     if (!handle) return (int)GetLastError();
-    m->handle = (int64_t)(intptr_t)handle;
-    m->view = (const uint8_t *)MapViewOfFile(handle, FILE_MAP_READ, 0, 0, 0);
-    if (m->view && VirtualQuery((LPCVOID)m->view, &found, sizeof found)) {
-        m->size = (int64_t)found.RegionSize;
+    p->handle = (int64_t)(intptr_t)handle;
+    p->view = (const uint8_t *)MapViewOfFile(handle, FILE_MAP_READ, 0, 0, 0);
+    if (p->view && VirtualQuery((LPCVOID)p->view, &found, sizeof found)) {
+        p->size = (int64_t)found.RegionSize;
         return 0;
     }
     error = (int)GetLastError();
-    mc_memory_close(m);
+    mc_page_close(p);
     return error;
 }
 #endif

@@ -1,6 +1,6 @@
 """A mapping that a simulator writes: what the receiving loop reads, and the object that owns it."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef extern from "motioncue/transports/memory.h" nogil:
@@ -12,6 +12,8 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         MC_ALIKE
         MC_LINE
         MC_CIRCLE
+        MC_OF_PLAYER
+        MC_BESIDE
         MC_WHOLE
         MC_TORN
         MC_GONE
@@ -24,10 +26,26 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         int64_t entry
         int64_t samples
         int between
+        int block
         uint8_t header[MC_NAMED]
-    ctypedef struct mc_memory:
+    ctypedef struct mc_page:
         int64_t handle
         int64_t size
+    ctypedef struct mc_blocks:
+        int64_t count
+        int64_t first
+        int64_t stride
+        int64_t id
+        int32_t most
+        int32_t found
+    ctypedef struct mc_memory:
+        mc_page page
+        mc_page beside
+        mc_blocks blocks
+        mc_blocks players
+        int64_t mark
+        int64_t begin
+        int64_t close
         mc_window windows[MC_WINDOWS]
         int n
         int packet
@@ -52,5 +70,6 @@ cdef extern from "motioncue/transports/memory.h" nogil:
 
 cdef class Memory:
     cdef mc_memory memory
-    cdef readonly object where
-    cdef object _key, _names
+    cdef readonly object where          # the mapping, and the one that says which vehicle is the player's, or an empty text
+    cdef readonly object beside
+    cdef object _key, _key_beside, _names

@@ -11,41 +11,61 @@ import sys
 cdef extern from *:
     """
     #ifdef _WIN32
-    static int mc_memory_opened(mc_memory *m, PyObject *name) {
+    static int mc_page_opened(mc_page *p, PyObject *name) {
         wchar_t *wide = PyUnicode_AsWideCharString(name, NULL);
         int error;
         if (!wide) return -1;
-        error = mc_memory_open(m, wide);
+        error = mc_page_open(p, wide);
         PyMem_Free(wide);
         return error;
     }
     #else
-    static int mc_memory_opened(mc_memory *m, PyObject *path) { return 0; }
+    static int mc_page_opened(mc_page *p, PyObject *path) { return 0; }
     #endif
     """
-    int mc_memory_opened(mc_memory* m, object name) except -1
+    int mc_page_opened(mc_page* p, object name) except -1
 
 
+BLOCK = {"": 0, "player": MC_OF_PLAYER, "beside": MC_BESIDE}
 BETWEEN = {"": MC_ALIKE, "line": MC_LINE, "circle": MC_CIRCLE}
 cdef int[6] VARIABLE = [1, 1, 4, 4, 4, 8]   # sizes of a variable's types: char, bool, int, bits, float, double [bytes]
 ENTRY = 144                                     # size of a variable's header [bytes]
 MOST_NAMES = 4096
 
 
-cdef class Memory:
-    """A mapping, and the windows of it that make a packet."""
+cdef _open(mc_page* p, str where):
+    """Open a mapping; return what tells a file from one that replaces it."""
+    if sys.platform == "win32":
+        if mc_page_opened(p, where):
+            raise OSError(2, "there is no such mapping", where)
+        return None
+    p.handle = os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    found = os.fstat(p.handle)
+    p.size = found.st_size
+    return found.st_dev, found.st_ino
 
-    def __cinit__(self, str where not None, gather):
+
+cdef void _lay(mc_blocks* b, blocks):
+    b.count, b.first, b.stride, b.id, b.most, b.found = blocks.count, blocks.first, blocks.stride, blocks.id, blocks.most, -1
+
+
+cdef class Memory:
+    """A mapping, and the windows of it that make a packet; some may be of another, which says whose vehicle is which."""
+
+    def __cinit__(self, str where not None, gather, str beside not None=""):
         cdef mc_memory* m = &self.memory
         memset(m, 0, sizeof(mc_memory))
-        m.handle = -1
+        m.page.handle = m.beside.handle = -1
         if not 0 < len(gather.windows) <= MC_WINDOWS:
             raise ValueError(f"windows: found {len(gather.windows)}, allowed are 1 to {MC_WINDOWS}")
+        if (gather.player is None) != (not beside):
+            raise ValueError(f"beside: found {beside!r}, allowed is a mapping if one says which vehicle is the player's")
         for window in gather.windows:
             m.windows[m.n].offset, m.windows[m.n].size, m.windows[m.n].index = window.offset, window.size, window.number
             m.windows[m.n].index_size, m.windows[m.n].stride, m.windows[m.n].entry = window.number_size, window.stride, -1
             m.windows[m.n].samples = gather.count(window)
             m.windows[m.n].between = BETWEEN[window.between]
+            m.windows[m.n].block = BLOCK[window.block]
             m.packet += window.size
             m.state += window.size * m.windows[m.n].samples
             m.n += 1
@@ -55,20 +75,15 @@ cdef class Memory:
         m.counter, m.counter_size, m.end, m.odd = gather.counter, gather.counter_size, gather.end, gather.odd
         m.tail = gather.tail
         self._names = [window.name for window in gather.windows]
-        self.where = where
-        self._open()
+        self.where, self.beside = where, beside
+        self._key = _open(&m.page, where)
+        if gather.player is not None:
+            _lay(&m.blocks, gather.player.here)
+            _lay(&m.players, gather.player.there)
+            m.mark, m.begin, m.close = gather.player.mark, gather.player.begin, gather.player.end
+            self._key_beside = _open(&m.beside, beside)
         if any(self._names):
             self._find()
-
-    def _open(self):
-        cdef mc_memory* m = &self.memory
-        if sys.platform == "win32":
-            if mc_memory_opened(m, self.where):
-                raise OSError(2, "there is no such mapping", self.where)
-            return
-        m.handle = os.open(self.where, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        found = os.fstat(m.handle)
-        m.size, self._key = found.st_size, (found.st_dev, found.st_ino)
 
     def _find(self):
         """Find the variables by name, as iRacing's SDK lists them: how many at 24, from where on at 28."""
@@ -105,12 +120,15 @@ cdef class Memory:
             mc_memory_close(&self.memory)
         try:
             if sys.platform == "win32":
-                self._open()
+                _open(&self.memory.page, self.where)
+                if self.beside:
+                    _open(&self.memory.beside, self.beside)
                 return True
-            found = os.stat(self.where)
+            found = [os.stat(where) for where in (self.where, self.beside) if where]
         except OSError:
             return False
-        return self._key == (found.st_dev, found.st_ino)
+        keys = [self._key, self._key_beside][:len(found)]
+        return keys == [(each.st_dev, each.st_ino) for each in found]
 
     def count(self):
         """Return the counter, as an unsigned number; None if it cannot be read."""

@@ -468,11 +468,51 @@ class SourceWindow(Table, frozen=True, kw_only=True):
     """Type of that number: an unsigned integer, with its size [bytes]."""
     stride: Annotated[int, msgspec.Meta(ge=1, le=1 << 24)] | None = None
     """Distance from block to block [bytes]."""
+    block: Literal["player", "beside"] | None = None
+    """Whether it is a part of the block that `memory.player` finds in this mapping, or in the one beside it: `offset`
+    is that of the first block's part, and without a player all its bytes are 0."""
     sampled: bool = False
     """Whether it is `samples` such parts, one after the other: the oldest sample's first."""
     between: Literal["line", "circle"] | None = None
     """What the packets of older samples have of a float that has none: the number on the straight line from the state
     before, or the angle [rad] on the shorter way round from there; by default the state's own."""
+
+
+class VehicleBlocks(Table, frozen=True, kw_only=True):
+    """Blocks of one size, one for each vehicle, in an order that may change at any time."""
+
+    count: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
+    """Offset in the mapping of the number of blocks in use, 4 bytes."""
+    most: Annotated[int, msgspec.Meta(ge=1, le=256)]
+    """Number of blocks for which there is room."""
+    first: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
+    """Offset in the mapping of the first block."""
+    stride: Annotated[int, msgspec.Meta(ge=4, le=1 << 24)]
+    """Distance from block to block [bytes]."""
+    id: Annotated[int, msgspec.Meta(ge=0, le=1 << 24)] = 0
+    """Offset in a block of the vehicle's number, 4 bytes."""
+
+
+class PlayerTable(Table, frozen=True, kw_only=True):
+    """Another mapping says which vehicle is the player's, by its number; the packet is made of that vehicle's blocks.
+
+    Without that mapping the simulator is not read.
+    """
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    """Name of the mapping that says it."""
+    size: Annotated[int, msgspec.Meta(ge=1, le=1 << 30)]
+    """Size of that mapping [bytes]."""
+    begin: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
+    """Offset in it of a counter of 4 bytes, which is written before all else."""
+    end: Annotated[int, msgspec.Meta(ge=0, le=1 << 30)]
+    """Offset in it of the counter's copy, which is written last: if they differ, it is being written."""
+    mark: Annotated[int, msgspec.Meta(ge=0, le=1 << 24)]
+    """Offset in a block of it of a byte that is 1 in the player's."""
+    there: VehicleBlocks
+    """The vehicles' blocks in it."""
+    here: VehicleBlocks
+    """The vehicles' blocks in the mapping that is read."""
 
 
 class SharedMemory(Table, frozen=True, kw_only=True):
@@ -490,6 +530,8 @@ class SharedMemory(Table, frozen=True, kw_only=True):
     """Offset of a copy of the counter that is written after the state: if they differ, a state is being written."""
     odd: bool = False
     """Whether the counter is odd while a state is written."""
+    player: PlayerTable | None = None
+    """How the player's vehicle is found if its place is not said by a number in the mapping."""
     poll_hz: Annotated[float, msgspec.Meta(ge=10, le=4000)] = 1000.0
     """How often the counter is looked at [Hz]."""
     still_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
@@ -585,6 +627,7 @@ class Window(NamedTuple):
     name: str = ""  # of the variable, if the memory lists its variables; then `offset` is 0
     sampled: bool = False  # whether it is as many such parts as a state has samples, the oldest first
     between: str = ""  # how older samples have it: "line", "circle"; "": as the state has it
+    block: str = ""  # of the player's block: "player" in this mapping, "beside" in the other; "": of none
 
 
 class Gather(NamedTuple):
@@ -603,6 +646,7 @@ class Gather(NamedTuple):
     samples: int = 1  # packets of a state
     sample_hz: float = 1000.0  # of them in a second
     time: int = 0  # offset of the last sample's time, a double [s]
+    player: PlayerTable | None = None  # how the player's vehicle is found, if another mapping says which it is
 
     def count(self, part: Window) -> int:
         """Return how many parts of its size a part is in the mapping."""

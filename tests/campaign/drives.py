@@ -4,13 +4,14 @@ from functools import cache
 
 import numpy as np
 import rally
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from motioncue.drive.car import STATE_DTYPE, drive
 from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving.packets import FRAME
 
-__all__ = ["DRIVES", "RATE_HZ", "states_of", "states_of_poses"]
+__all__ = ["DRIVES", "RATE_HZ", "by_phone", "states_of", "states_of_poses", "with_turned_roll"]
 
 RATE_HZ = 40.0
 FINE = 25  # steps of an equation per frame
@@ -162,3 +163,36 @@ def states_of(name):
     """Return the states of a drive at `RATE_HZ`; treat them as read-only."""
     states: np.ndarray = DRIVES[name]()
     return states
+
+
+def by_phone(states, fixes_hz, late_s, seed=1):
+    """Return a drive as a phone says it: yaw is the course between fixes of its place, the rest is from its sensors."""
+    rng = np.random.default_rng(seed)
+    time, out = states["time"], states.copy()
+    true = Rotation.from_quat(np.roll(states["orientation"], -1, axis=-1))
+    fixes = np.arange(time[0], time[-1] + 1.0 / fixes_hz, 1.0 / fixes_hz)
+    place = CubicSpline(time, states["position"])(fixes - late_s)
+    # The error of a fix drifts: 1 cm/s and more from one to the next, metres in the end.
+    place += np.cumsum(rng.normal(0.0, 0.02 / fixes_hz, place.shape), axis=0)
+    path = CubicSpline(fixes, place)
+    out["position"], out["velocity"] = path(time), path(time, 1)
+    north, east, _ = out["velocity"].T
+    moving = np.hypot(north, east) > 1.0
+    last = np.maximum.accumulate(np.where(moving, np.arange(len(time)), 0))  # at rest, the course is the last one
+    angles = true.as_euler("ZYX")
+    angles[:, 0] = np.arctan2(east, north)[last]
+    said = Rotation.from_euler("ZYX", angles)
+    out["orientation"] = np.roll(said.as_quat(), 1, axis=-1)
+    for name, noise in (("acceleration", 0.2), ("angular_velocity", 0.01), ("angular_acceleration", 0.0)):
+        sensed = true.apply(states[name], inverse=True)
+        out[name] = said.apply(sensed + rng.normal(0.0, noise, sensed.shape))
+    return out
+
+
+def with_turned_roll(states):
+    """Return a drive of which everything is right but the sign of roll."""
+    out = states.copy()
+    angles = Rotation.from_quat(np.roll(states["orientation"], -1, axis=-1)).as_euler("ZYX")
+    said = Rotation.from_euler("ZYX", angles * [1.0, 1.0, -1.0])
+    out["orientation"] = np.roll(said.as_quat(), 1, axis=-1)
+    return out

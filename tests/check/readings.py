@@ -22,10 +22,8 @@ if __name__ == "__main__":
 import msgspec
 import numpy as np
 from campaign import truth
-from campaign.drives import states_of
+from campaign.drives import by_phone, states_of, with_turned_roll
 from campaign.wires import INVENTED, WIRES, options_of
-from scipy.interpolate import CubicSpline
-from scipy.spatial.transform import Rotation
 
 from motioncue import sources
 from motioncue.check.check import check
@@ -37,45 +35,24 @@ from motioncue.sources.described.channels import CHANNELS, UNITS
 from motioncue.sources.described.twin import Car, channel_values, encode
 from motioncue.wire.packet import Derivation
 
-__all__ = ["SOURCES", "Case", "Outcome", "campaign", "counts", "faults_of", "outcome_of", "pairs", "singles"]
+__all__ = [
+    "GOOD",
+    "SOURCES",
+    "Case",
+    "Outcome",
+    "campaign",
+    "counts",
+    "faults_of",
+    "outcome_of",
+    "pairs",
+    "shown_of",
+    "singles",
+]
 
 SOURCES = (*(name for name in WIRES if name not in INVENTED), *sources.described_profiles())
 DRIVES = ("tour", "turns", "eight", "town", "rally", "tour without a stop", "eight, banked")
 PHONES = ("town by phone", "eight by phone", "town by GPS", "rally by GPS", "town by slow GPS")
 SOURCE = "source.acceleration"
-
-
-def by_phone(states, fixes_hz, late_s, seed=1):
-    """Return a drive as a phone says it: yaw is the course between fixes of its place, the rest is from its sensors."""
-    rng = np.random.default_rng(seed)
-    time, out = states["time"], states.copy()
-    true = Rotation.from_quat(np.roll(states["orientation"], -1, axis=-1))
-    fixes = np.arange(time[0], time[-1] + 1.0 / fixes_hz, 1.0 / fixes_hz)
-    place = CubicSpline(time, states["position"])(fixes - late_s)
-    # The error of a fix drifts: 1 cm/s and more from one to the next, metres in the end.
-    place += np.cumsum(rng.normal(0.0, 0.02 / fixes_hz, place.shape), axis=0)
-    path = CubicSpline(fixes, place)
-    out["position"], out["velocity"] = path(time), path(time, 1)
-    north, east, _ = out["velocity"].T
-    moving = np.hypot(north, east) > 1.0
-    last = np.maximum.accumulate(np.where(moving, np.arange(len(time)), 0))  # at rest, the course is the last one
-    angles = true.as_euler("ZYX")
-    angles[:, 0] = np.arctan2(east, north)[last]
-    said = Rotation.from_euler("ZYX", angles)
-    out["orientation"] = np.roll(said.as_quat(), 1, axis=-1)
-    for name, noise in (("acceleration", 0.2), ("angular_velocity", 0.01), ("angular_acceleration", 0.0)):
-        sensed = true.apply(states[name], inverse=True)
-        out[name] = said.apply(sensed + rng.normal(0.0, noise, sensed.shape))
-    return out
-
-
-def with_turned_roll(states):
-    """Return a drive of which everything is right but the sign of roll."""
-    out = states.copy()
-    angles = Rotation.from_quat(np.roll(states["orientation"], -1, axis=-1)).as_euler("ZYX")
-    said = Rotation.from_euler("ZYX", angles * [1.0, 1.0, -1.0])
-    out["orientation"] = np.roll(said.as_quat(), 1, axis=-1)
-    return out
 
 
 @cache
@@ -178,12 +155,28 @@ def read(system, packages, times, options, about):
 
 
 @cache
-def right(source, drive, derived=()):
-    """Return the right reading, with quantities derived as advice may say, and the evidence against it."""
+def right(source, drive, chosen=()):
+    """Return the right reading, with quantities derived or reported as another reading has them, and the evidence
+    against it."""
     system, options = honest(source, drive)
     packages, times, about = sent(source, drive)
-    reading = read(system, packages, times, {**options, **dict(derived)}, about)
+    reading = read(system, packages, times, {**options, **dict(chosen)}, about)
     return reading, truth.evidence(reading, driven(drive)["time"][reading.about])
+
+
+def chosen_of(case, options):
+    """Return what a reading derives although the right one does not, or the reverse, by option.
+
+    Both are right, and what is derived is smoother and later: a reading is compared with the right one that derives
+    the same.
+    """
+    system, right_options = honest(case.source, case.drive)
+    usual = {SOURCE: "native", **msgspec.to_builtins(sources.source(system).Options()), **right_options}
+    return tuple(
+        (name, value)
+        for name, value in options.items()
+        if (name == SOURCE or "derived" in (value, usual[name])) and value != usual[name]
+    )
 
 
 # The faults.
@@ -328,13 +321,8 @@ def misread(case):
 def _left(case, system, options):
     """Return how far a reading is from the right one, in tolerances, and whether the drive shows that."""
     packages, times, about = sent(case.source, case.drive)
-    derived = tuple(
-        (name, value)
-        for name, value in options.items()
-        if value == "derived" or (name, value) == (SOURCE, "from_velocity")
-    )
     try:
-        base, _ = right(case.source, case.drive, derived)
+        base, _ = right(case.source, case.drive, chosen_of(case, options))
         reading = read(system, packages, times, options, about)
     except (ConfigError, msgspec.ValidationError):
         return np.inf, True
@@ -366,7 +354,8 @@ def outcome_of(case):
         return None
     system, options = wrong
     packages, times, about = sent(case.source, case.drive)
-    base, clean = right(case.source, case.drive)
+    _, clean = right(case.source, case.drive)
+    base, _ = right(case.source, case.drive, chosen_of(case, options))
     reading = read(system, packages, times, options, about)
     harmed = truth.harm(reading, base)
     shown = truth.evidence(reading, driven(case.drive)["time"][reading.about])
@@ -453,6 +442,15 @@ def campaign():
     return [*singles(), *chosen[::12], *others[::150]]
 
 
+GOOD = ("right", "rest", "open")
+"""Advice after which nothing is left that the drive shows, or that names what mends it among others."""
+
+
+def shown_of(outcomes):
+    """Return the outcomes of which the drive shows each fault alone: of two, one may hide the other."""
+    return [o for o in outcomes if o.shown]
+
+
 def counts(outcomes):
     """Return a table of what is true against what was said."""
     lines = []
@@ -462,12 +460,11 @@ def counts(outcomes):
             of = [o for o in rows if o.kind == kind]
             said = Counter(o.verdict for o in of)
             lines.append(f"{title}, {kind}: {len(of)} said {dict(said)}, advice {dict(Counter(o.advice for o in of))}")
-        of = [o for o in rows if o.kind == "evident"]
-        mended = sum(o.advice == "right" for o in of)
-        lines.append(f"{title}: advice mends {mended} of {len(of)} evident ({100 * mended / max(1, len(of)):.1f} %)")
-        of = [o for o in of if o.shown]
-        said = dict(Counter(o.advice for o in of))
-        lines.append(f"{title}, of which the drive shows each fault alone: {len(of)}, advice {said}")
+        every = [o for o in rows if o.kind == "evident"]
+        for which, of in (("all evident", every), ("those of which the drive shows each fault", shown_of(every))):
+            good, right_ = sum(o.advice in GOOD for o in of), sum(o.advice == "right" for o in of)
+            share = 100.0 * good / max(1, len(of))
+            lines.append(f"{title}, {which}: advice mends or names {good} of {len(of)} ({share:.1f} %), alone {right_}")
     honest_ = [o for o in outcomes if not o.case.faults]
     lines.append(f"honest {len(honest_)}, accused {sum(o.is_accused for o in outcomes)}")
     lines.append(f"wrong ok {sum(o.is_wrong_ok for o in outcomes)}, unseen {sum(o.is_unseen for o in outcomes)}")

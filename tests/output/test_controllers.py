@@ -60,6 +60,9 @@ def test_smc3(sent):
     assert sent("smc3", **legs(0.5, 0.5, 0.5)) == middle
     data = sent("smc3", actuators=dict(list(LEGS.items())[:2]), **legs(0.0, 1.0))
     assert data == b"[A\x00\x01][B\x03\xff][C\x02\x00]"
+    # Its loop() enables the motors by itself, so it is only asked where they are, and never told to enable them.
+    table = table_of("smc3")
+    assert [other.text for other in table.others] == ["[rdA][rdB][rdC][rdY]"]
 
 
 @pytest.mark.parametrize("count", [3, 6])
@@ -102,7 +105,11 @@ def test_yaw_vr(sent):
 
 
 def test_mavlink_sends_a_heartbeat_every_second():
-    """The fields in the order of their size, as MAVLink's guide says; its extra byte is 50."""
+    """The fields in the order of their size, as MAVLink's guide says; its extra byte is 50.
+
+    MARSH's dialect: MARSH_TYPE_MOTION_PLATFORM is 105, by which its manager knows what to pass on, and
+    MOTION_PLATFORM_STATE, its message 52502, is the report of such a platform.
+    """
     ((beat, every_s),) = custom.encoding(table_of("mavlink-motion-platform")).others
     assert every_s == 1.0
     packet = beat.packet

@@ -32,10 +32,23 @@ def le_mans_ultimate(page, number):
     return 128466, b"\0"  # the player has no vehicle
 
 
+SCORING = 241680
+"""Where rFactor 2's other mapping begins in a page of these tests, behind the one that is read."""
+
+
 def rfactor_2(page, number):
-    struct.pack_into("<2IiI", page, 0, number, number, 0, 1)
-    vehicle(page, 16, number)
-    return 12, struct.pack("<i", 2)  # another vehicle
+    """Vehicle 9 is the player's: the third of four in one mapping, the second in the other."""
+    struct.pack_into("<2IiI", page, 0, number, number, 0, 4)
+    for place, vehicle_id in enumerate((4, 7, 9, 2)):
+        struct.pack_into("<i", page, 16 + 1888 * place, vehicle_id)
+        struct.pack_into("<d", page, 16 + 1888 * place + 208, 100.0)  # others are pushed hard
+    vehicle(page, 16 + 2 * 1888, number)
+    struct.pack_into("<2I", page, SCORING, 5, 5)
+    struct.pack_into("<i", page, SCORING + 116, 4)
+    for place, vehicle_id in enumerate((7, 9, 2, 4)):
+        struct.pack_into("<i", page, SCORING + 560 + 584 * place, vehicle_id)
+        struct.pack_into("<Bb", page, SCORING + 560 + 584 * place + 196, vehicle_id == 9, 0 if vehicle_id == 9 else 2)
+    return SCORING + 560 + 584 + 197, b"\1"  # AI drives
 
 
 def vehicle(page, car, number):
@@ -50,6 +63,9 @@ def vehicle(page, car, number):
     struct.pack_into("<9d", page, car + 232, *matrix.ravel())
     struct.pack_into("<3d", page, car + 304, 0.2, -0.4, 0.1)
     struct.pack_into("<d", page, car + 356, 6500.0)
+    for wheel in range(4):
+        struct.pack_into("<d", page, car + 848 + 260 * wheel, 0.01 * (wheel + 1))  # deflection of its suspension
+        struct.pack_into("<d", page, car + 848 + 260 * wheel + 112, 0.1 * (wheel + 1))  # sliding share of its patch
 
 
 def automobilista_2(page, number):
@@ -149,8 +165,22 @@ def gathered(page, windows):
             continue
         block = page[window.number] if window.number >= 0 else 0
         at = window.offset + block * window.stride
+        if window.block:
+            rows = {int.from_bytes(page[16 + 1888 * n : 20 + 1888 * n], "little"): n for n in range(page[12])}
+            scored = [SCORING + 560 + 584 * n for n in range(page[SCORING + 116])]
+            own = [row for row in scored if page[row + 196] == 1]
+            number = int.from_bytes(page[own[0] : own[0] + 4], "little") if own else -1
+            if number not in rows:
+                out += bytes(window.size)
+                continue
+            at += 1888 * rows[number] if window.block == "player" else own[0] - 560
         out += bytes(page[at : at + window.size])
     return out
+
+
+def page_of(source):
+    """Return a title's empty memory, with that of another mapping behind it."""
+    return bytearray(source.gather.size + (0 if source.gather.player is None else source.gather.player.size))
 
 
 def test_every_title_by_shared_memory_is_tested():
@@ -161,7 +191,7 @@ def test_every_title_by_shared_memory_is_tested():
 @pytest.mark.parametrize("name", TITLES)
 def test_a_known_motion_is_read_with_its_signs(name):
     source = sources.by_profile(name)
-    intake, page = source.intake(*sources.read_as(name)[:1]), bytearray(source.gather.size)
+    intake, page = source.intake(*sources.read_as(name)[:1]), page_of(source)
     for number in (1, 2):
         TITLES[name](page, number)
         intake.feed(gathered(page, source.gather.windows), number * 20_000_000)
@@ -171,19 +201,37 @@ def test_a_known_motion_is_read_with_its_signs(name):
     assert intake.accepted == 2
 
 
-def test_suspension_is_described_for_decode_and_recordings():
-    source, page = sources.by_profile("automobilista-2-memory-dk"), bytearray(20692)
-    automobilista_2(page, 1)
+@pytest.mark.parametrize(
+    ("name", "suspension", "beside"),
+    [
+        ("automobilista-2-memory-dk", (0.01, 0.02, 0.03, 0.04), ("suspension_velocity", (-0.1, -0.2, -0.3, -0.4))),
+        ("le-mans-ultimate-dk", (0.01, 0.02, 0.03, 0.04), ("slip", (0.1, 0.2, 0.3, 0.4))),
+        ("rfactor-2-dk", (0.01, 0.02, 0.03, 0.04), ("slip", (0.1, 0.2, 0.3, 0.4))),
+    ],
+)
+def test_wheels_are_described_for_decode_and_recordings(name, suspension, beside):
+    source = sources.by_profile(name)
+    TITLES[name](page := page_of(source), 1)
     fields = source.identify(data := gathered(page, source.gather.windows)).decode(data)
     wheels = ("front_left", "front_right", "rear_left", "rear_right")
-    assert [fields[f"suspension_{wheel}"] for wheel in wheels] == pytest.approx([0.01, 0.02, 0.03, 0.04])
-    assert [fields[f"suspension_velocity_{wheel}"] for wheel in wheels] == pytest.approx([-0.1, -0.2, -0.3, -0.4])
+    assert [fields[f"suspension_{wheel}"] for wheel in wheels] == pytest.approx(suspension)
+    assert [fields[f"{beside[0]}_{wheel}"] for wheel in wheels] == pytest.approx(beside[1])
+
+
+def test_without_a_player_or_without_the_players_vehicle_rfactor_2_is_not_followed():
+    source = sources.by_profile("rfactor-2-dk")
+    for at, data in ((SCORING + 560 + 584 + 196, b"\0"), (16 + 2 * 1888, b"\5"), (SCORING + 116, b"\0")):
+        rfactor_2(page := page_of(source), 1)
+        page[at : at + 1] = data
+        intake = source.intake()
+        intake.feed(gathered(page, source.gather.windows), 1_000_000)
+        assert (intake.accepted, intake.others, intake.rejected) == (0, 1, {})
 
 
 @pytest.mark.parametrize("name", TITLES)
 def test_paused_replayed_or_driven_by_another_it_is_counted_and_not_followed(name):
     source = sources.by_profile(name)
-    intake, page = source.intake(), bytearray(source.gather.size)
+    intake, page = source.intake(), page_of(source)
     at, mark = TITLES[name](page, 1)
     page[at : at + len(mark)] = mark
     data = gathered(page, source.gather.windows)

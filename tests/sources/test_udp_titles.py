@@ -102,6 +102,27 @@ def test_a_known_motion_is_read_with_its_signs(name):
     assert (intake.accepted, intake.rejected) == (2, {})
 
 
+@pytest.mark.parametrize(("options", "sign"), [({}, 1.0), ({"surge": "opposite"}, -1.0)])
+def test_x_planes_axial_load_is_forward_as_ardupilot_has_it_and_an_option_turns_it(options, sign):
+    """Rows 1, 4, 17 and 21: level, facing north at 70 m/s, 0.3 g along the axis; three other readers turn it."""
+    source = sources.by_profile("x-plane-dk")
+    intake = source.intake(source.Options(**options))
+    for number in (1, 2):
+        data = bytearray(149)
+        struct.pack_into("<5si", data, 0, b"DATA*", 1)
+        struct.pack_into("<f", data, 17, 0.02 * number)
+        struct.pack_into("<i", data, 41, 4)
+        struct.pack_into("<3f", data, 61, 1.0, 0.3, 0.1)  # normal, axial, side [g]
+        struct.pack_into("<i", data, 77, 17)
+        struct.pack_into("<i", data, 113, 21)
+        struct.pack_into("<3f3f", data, 117, 0.0, 500.0, -1.4 * number, 0.0, 0.0, -70.0)
+        intake.feed(bytes(data), number * 20_000_000)
+    motion = intake.newest()
+    assert [motion[name][0] for name in ("surge", "sway", "heave")] == pytest.approx(
+        [sign * 0.3 * 9.80665, 0.1 * 9.80665, 0.0], abs=1e-5
+    )
+
+
 def test_ea_wrcs_rates_are_those_of_its_vectors():
     source, yaw_rate = sources.by_profile("ea-wrc-dk"), -0.4
     intake = source.intake()

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motioncue import sources
 from motioncue.errors import ConfigError, PacketError
 from motioncue.sources.vehicle_physics_pro import packets as vpp
+from motioncue.sources.vehicle_physics_pro import twin
 from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, GEAR_MODES, SDKS, Bus, to_raw
 
 # The document's examples: channel, value, its meaning, the integer.
@@ -203,6 +205,17 @@ def test_a_packet_has_the_three_channels_of_its_bus(sdk):
     assert bus.raw("Vehicle", {"old": 21, "newer": 22}[sdk]) == len("Vehicle.AidedSteer")
     with pytest.raises(PacketError):
         vpp.bus_of(rows[0].tobytes()[:-1])
+
+
+def test_nothing_writes_the_bus_of_a_running_vehicle():
+    """What moves a car is sent by `motioncue send` only, which has no command for this one; nor is it answered."""
+    with pytest.raises(ConfigError, match="vehicle-physics-pro"):
+        sources.commands("vehicle-physics-pro")
+    packages = [each.package for each in twin.driven("tour", duration_s=1.0)]
+    intake = vpp.intake(vpp.Options())
+    intake.begin(1)
+    assert {intake.feed(package, 1 + 16_000_000 * n)[0] for n, package in enumerate(packages)} == {b""}
+    assert intake.accepted > 50
 
 
 # As an add-on of the vehicle has it: data[channel][value].

@@ -11,10 +11,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers import eventually
+from limits_rig import played
 
 from motioncue import sources
 from motioncue.core.clock import FakeClock
 from motioncue.core.threads import RecordRing
+from motioncue.engine.assembly import load_profile
 from motioncue.engine.receiver import MemoryReceiver
 from motioncue.engine.reception import Listener
 from motioncue.errors import ConfigError
@@ -65,8 +67,8 @@ class Next(Memory):
         return True
 
 
-def packets_of(states, source):
-    """Return the packets that a receiver makes of states, each with its arrival [ns]."""
+def packets_of(states, source, wake_ns=0):
+    """Return the packets that a receiver makes of states, each with its arrival [ns]; it wakes up as late each time."""
     path, ring = f"/dev/shm/motioncue-test-{uuid.uuid4().hex[:8]}", RecordRing(1 << 20)
     with open(path, "wb") as file:
         file.write(states[0].ljust(64, b"\0"))
@@ -81,7 +83,7 @@ def packets_of(states, source):
                 receiver.stop()
             return found.pop() if found else None
 
-        receiver = MemoryReceiver(intake, find, FakeClock(BEGAN_NS))
+        receiver = MemoryReceiver(intake, find, FakeClock(BEGAN_NS, wake_ns))
         receiver.run()
     finally:
         os.unlink(path)
@@ -169,6 +171,61 @@ def test_a_state_without_marks_that_ends_like_the_one_before_is_not_taken_until_
     first, half, second = unmarked(1, 0.1, 0.1), unmarked(2, 0.2, 0.1), unmarked(2, 0.2, 0.2)
     half = half[:12] + first[12:]
     assert [data for _, data in packets_of([first, half, half, second], UNMARKED)] == [first, second]
+
+
+def test_of_two_states_that_are_interrupted_one_after_the_other_neither_is_taken_half_written():
+    """The end of the first shows, once it is there, that the car does not stand."""
+    first, second, third = (unmarked(number, 0.1 * number, 0.1 * number) for number in (1, 2, 3))
+    states = [first, second[:12] + first[12:], second, third[:12] + second[12:], third]
+    assert [data for _, data in packets_of(states, UNMARKED)] == [first, second, third]
+
+
+def test_a_machine_too_busy_to_look_in_time_takes_no_state_of_which_nothing_shows_that_it_is_whole():
+    """Looks are 4 ms apart, and a state was missed: this one may end as that one did, for as long as it stands."""
+    first, half, third = unmarked(1, 0.1, 0.1), unmarked(3, 0.3, 0.2), unmarked(3, 0.3, 0.3)
+    states = [first, half, third, unmarked(6, 0.6, 0.5), unmarked(8, 0.8, 0.7), unmarked(8, 0.8, 0.8)]
+    assert [data for _, data in packets_of(states, UNMARKED, 3_000_000)] == [third, states[-1]]
+
+
+def test_a_busy_machine_takes_a_state_that_is_counted_as_the_next_after_one_that_was_whole():
+    """Looks are 4 ms apart; the fourth state ends as the third, which was not seen whole, might have ended."""
+    first, half, second, third, fifth = (
+        unmarked(number, 0.1 * number, 0.1 * number - (0.1 if half else 0.0))
+        for number, half in ((1, False), (2, True), (2, False), (3, False), (5, True))
+    )
+    half = second[:12] + first[12:]
+    assert [data for _, data in packets_of([first, half, second, third, fifth], UNMARKED, 3_000_000)] == [second, third]
+
+
+TORN_EVERY = 7  # states
+
+
+@pytest.mark.parametrize("drive", ["tour", "trouble"])
+@pytest.mark.parametrize(("name", "rate_hz"), [("raceroom-dk", 400.0), ("le-mans-ultimate-dk", 100.0)])
+def test_a_torn_state_would_be_late_in_a_part_and_no_jolt(name, rate_hz, drive):
+    """Every seventh state ends at a random place as the one before, and no bound acts.
+
+    Each of its numbers is as it was then or as it is now, so a channel is no more than a frame late, and what is made
+    of its change no more than two: it differs by less than it changes in three frames, and no tick steps more than
+    three times as far as without.
+    """
+    rng, clean, torn = np.random.default_rng(1), [*drive_packages(name, drive, rate_hz, 20.0)], []
+    for number, each in enumerate(clean):
+        package, before = each.package, clean[number - 1].package if number else b""
+        if number % TORN_EVERY == 0 and package and before:
+            cut = 8 * int(rng.integers(1, len(package) // 8))
+            package = package[:cut] + before[cut:]
+        torn.append(each._replace(package=package))
+    whole, parts = (played(load_profile(name, "limits=none"), each) for each in (clean, torn))
+    assert sum(each.package != other.package for each, other in zip(clean, torn, strict=True)) > len(clean) / 12
+    assert parts.intake.discontinuities == whole.intake.discontinuities
+    assert parts.intake.accepted == whole.intake.accepted
+    frame = math.ceil(whole.profile.rate_hz / rate_hz)  # ticks
+    for channel in ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate"):
+        right, found = (np.unwrap(each.emitter.trace["cue"][channel]) for each in (whole, parts))
+        usual = np.abs(np.diff(right)).max()
+        assert np.abs(np.diff(found)).max() <= 3.0 * usual
+        assert np.abs(found - right).max() <= 3.0 * frame * usual
 
 
 def test_a_car_that_stands_is_seen_in_every_other_state():

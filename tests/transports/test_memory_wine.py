@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
-from random import Random
 
 import pytest
 from helpers import eventually
@@ -104,10 +103,16 @@ def packets_of(name):
     packets = [bytearray(each.package) for each in drive_packages(name, "turns", TITLES[name] * samples(name), 12.0)]
     for packet in packets if name == "le-mans-ultimate-dk" else ():
         packet[0:2] = bytes((20, PLAYER))
+    for packet in packets if name == "rfactor-2-dk" else ():
+        packet[12:20] = struct.pack("<2i", 20, NUMBER)
     return [bytes(packet) for packet in packets[: len(packets) // samples(name) * samples(name)]]
 
 
-PLAYER = 7  # the player's vehicle in Le Mans Ultimate, of 20
+PLAYER = (
+    7  # the player's vehicle in Le Mans Ultimate, of 20, and in rFactor 2, where it is not the first in either mapping
+)
+NUMBER = 42  # that vehicle's in rFactor 2; all others are 0
+BESIDE = 1 << 30  # offset of the second mapping in the program's parts
 
 
 def samples(name):
@@ -122,18 +127,39 @@ def states_of(name, packets):
         for part in gather.windows:
             state += b"".join(each[at : at + part.size] for each in (some if part.sampled else some[-1:]))
             at += part.size
-        states.append(state)
+        states.append(state + (struct.pack("<2i", 20, NUMBER) if gather.player else b""))
     return states
+
+
+STRIDES = {
+    "": lambda gather: 0,
+    "player": lambda gather: gather.player.here.stride,
+    "beside": lambda gather: gather.player.there.stride,
+}
+
+
+def second(name):
+    """Return the name and size of a title's second mapping, as the program takes them."""
+    player = sources.by_profile(name).gather.player
+    return (player.name, player.size) if player else ()
 
 
 def written_as(file, name, states):
     """Write what the program plays."""
     gather = sources.by_profile(name).gather
     mark = 3 if gather.windows[0].name else 1 if gather.odd else 2 if gather.end >= 0 else 0
-    head = [len(gather.windows), len(states[0]), 1_000_000 // TITLES[name], gather.counter, gather.counter_size]
-    head += [mark, gather.end]
+    parts = []
     for part in gather.windows:
-        head += [part.offset + PLAYER * part.stride, part.size * gather.count(part)]
+        stride = part.stride or STRIDES[part.block](gather)
+        first = part.offset + PLAYER * stride + (BESIDE if part.block == "beside" else 0)
+        parts.append((first, part.size * gather.count(part)))
+    if gather.player:  # how many there are, and the number of the player's
+        there = gather.player.there
+        parts += [(BESIDE + there.count, 4), (BESIDE + there.first + PLAYER * there.stride, 4)]
+    head = [len(parts), len(states[0]), 1_000_000 // TITLES[name], gather.counter, gather.counter_size]
+    head += [mark, gather.end]
+    for part in parts:
+        head += part
     file.write_bytes(struct.pack(f"<{len(head)}i", *head) + b"".join(states))
     return file
 
@@ -148,7 +174,7 @@ def test_every_layout_that_a_windows_program_writes_gives_the_motion_that_its_pa
     for number, packet in enumerate(packets):
         fed.feed(packet, 1 + round(1e9 * number / TITLES[name] / samples(name)))
     with Listener(name, f"memory://{source_name(name)}") as listener:
-        game = program("first", 12, source_name(name), source.gather.size, file)
+        game = program("first", 12, source_name(name), source.gather.size, file, 0, *second(name))
         written = int(game.communicate(timeout=90)[0])
         eventually(lambda: listener.stats()["sessions"] == 1)
         stats = listener.stats()
@@ -168,45 +194,48 @@ def source_name(profile):
 
 
 def compared(packet, gather):
-    """Return of a packet what its state was written with: all but marks and what is made between two states."""
+    """Return of a packet what its state was written with: all but marks and what is made between two states.
+
+    Without a mark, what is behind the last number of the motion, as wheels are, is not shown to be of the same state.
+    """
     out, at = b"", 0
     for part in gather.windows:
         out += packet[at : at + part.size] if part.sampled or gather.samples == 1 else b""
         at += part.size
     marks = (gather.counter, gather.end) if gather.end >= 0 or gather.odd else ()
     places = {place + n for place in marks for n in range(gather.counter_size)}
-    return bytes(byte for place, byte in enumerate(out) if place not in places)
+    return bytes(byte for place, byte in enumerate(out[: gather.tail or None]) if place not in places)
 
 
-def trembling(packets, gather, rng):
-    """Return states of which the last number trembles in its last digits, as that of a real car does."""
+def trembling(packets, gather):
+    """Return states whose last number differs from the one before in its last digits, as that of a real car does."""
     out = []
-    for packet in map(bytearray, packets):
+    for number, packet in enumerate(map(bytearray, packets)):
         if gather.tail:
-            packet[gather.tail - 4 : gather.tail - 2] = rng.randbytes(2)
+            packet[gather.tail - 4 : gather.tail - 2] = struct.pack("<H", 40503 * number & 0xFFFF)
         out.append(bytes(packet))
     return out
 
 
 @pytest.mark.search
 @pytest.mark.timeout(3600)
-def test_of_a_million_states_none_with_marks_is_taken_torn_and_hardly_any_without(program, tmp_path):
+def test_of_a_million_states_none_is_taken_torn(program, tmp_path):
     """Every fourth state stays half written for a millisecond; what is read has to be one that was written.
 
-    All titles write at once: what has no mark at its own rate, the others as fast as Windows sleeps.  Without a mark
-    one may be taken where the machine is so busy that no two looks in 33 come near enough to one another.
+    All titles write at once: what has no mark at its own rate, the others as fast as Windows sleeps.  Where the machine
+    is so busy that no two looks come near enough to one another, states without a mark are left out.
     """
     rings, known, taken, torn, games = {}, {}, Counter(), Counter(), []
     with ExitStack() as opened:
         for name in TITLES:
             gather = sources.by_profile(name).gather
-            packets = trembling(packets_of(name), gather, Random(1))
+            packets = trembling(packets_of(name), gather)
             known[name] = {compared(packet, gather) for packet in packets}
             file = written_as(tmp_path / name, name, states_of(name, packets))
             listener = Listener(name, f"memory://{source_name(name)}")
             listener.record(ring := RecordRing(8 << 20))
             rings[name] = ring, gather, opened.enter_context(listener)
-            games.append(program("first", 3000, source_name(name), gather.size, file, 4))
+            games.append(program("first", 3000, source_name(name), gather.size, file, 4, *second(name)))
         marked = {name for name, (_, gather, _) in rings.items() if gather.odd or gather.end >= 0}
         while sum(taken.values()) < 1_000_000:
             time.sleep(0.5)
@@ -218,7 +247,6 @@ def test_of_a_million_states_none_with_marks_is_taken_torn_and_hardly_any_withou
         refused = {name: listener.stats()["rejected"].get("torn", 0) for name, (_, _, listener) in rings.items()}
     print(f"\ntaken {dict(taken)}, torn {dict(torn)}, refused as torn {refused}")
     assert marked == {"automobilista-2-memory-dk", "rfactor-2-dk"}
-    assert all(taken[name] > 10_000 for name in TITLES)
+    assert all(taken[name] > 5_000 for name in TITLES)
     assert all(refused[name] > 0.02 * taken[name] for name in marked)  # or nothing was tried
-    assert sum(torn[name] for name in marked | {"iracing-dk"}) == 0
-    assert all(torn[name] <= 0.001 * taken[name] for name in TITLES)
+    assert sum(torn.values()) == 0

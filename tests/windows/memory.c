@@ -1,4 +1,4 @@
-/* A simulator for Windows that writes shared memory: `memory.exe NAME SIZE SECONDS [FILE [STALL]]`.
+/* A simulator for Windows that writes shared memory: `memory.exe NAME SIZE SECONDS [FILE [STALL [NAME2 SIZE2]]]`.
 
    With a FILE it writes the states in it, see `play`.  Without one it does as Assetto Corsa:
 
@@ -14,7 +14,8 @@ static void put(char *page, int offset, float value) { memcpy(page + offset, &va
 
 /* Write the states of a file, whose head is int32: parts, bytes a state, microseconds a state, place of the counter in a
    state, its size, how a state is marked (0 not at all, 1 odd counter, 2 copy of the counter, 3 see below), place of the
-   copy; then offset and size of each part; then states.  While one is half written, a look at it is torn.
+   copy; then offset and size of each part; then states.  While one is half written, a look at it is torn.  Parts with an
+   offset from BESIDE on are of the second mapping, NAME2.
 
    With `stall` they come again and again for that many seconds, and every stall-th stays half written for as long as
    Windows sleeps; those that are marked come as fast.
@@ -28,6 +29,7 @@ static const struct { const char *name; int type, size, count; } LISTED[] = {
     {"Pitch", 4, 4, 1}, {"Roll", 4, 4, 1}, {"RollRate_ST", 4, 4, 6}, {"PitchRate_ST", 4, 4, 6}, {"YawRate_ST", 4, 4, 6},
     {"Speed", 4, 4, 1}, {"RPM", 4, 4, 1}, {"IsOnTrack", 1, 1, 1}, {"IsReplayPlaying", 1, 1, 1}
 };
+enum { BESIDE = 1 << 30 };
 enum { VARIABLES = sizeof LISTED / sizeof LISTED[0], ENTRIES = 400, BUFFERS = 600000, BUFFER = 16384, FIRST = 512 };
 
 static void list_variables(char *page) {
@@ -51,7 +53,11 @@ static void write_in_turn(char *page, const char *state, int size, int tick, int
 }
 
 
-static int play(char *page, const char *name, int seconds, int stall) {
+static char *place(char *page, char *beside, int offset) {
+    return offset >= BESIDE ? beside + offset - BESIDE : page + offset;
+}
+
+static int play(char *page, char *beside, const char *name, int seconds, int stall) {
     int head[7], parts[64], i, half, at, middle, step = 0;
     long begin;
     unsigned count = 0;
@@ -81,10 +87,10 @@ static int play(char *page, const char *name, int seconds, int stall) {
             for (i = at = 0; i < head[0]; at += parts[2 * i++ + 1]) {
                 int own = head[3] >= at && head[3] < at + parts[2 * i + 1], first = head[3] - at;
                 if (half == 1 && stall && step % stall == 0 && at <= middle && middle < at + parts[2 * i + 1]) {
-                    memcpy(page + parts[2 * i], state + at, middle - at);
+                    memcpy(place(page, beside, parts[2 * i]), state + at, middle - at);
                     Sleep(1);
                 }
-                if (half == 1) memcpy(page + parts[2 * i], state + at, parts[2 * i + 1]);
+                if (half == 1) memcpy(place(page, beside, parts[2 * i]), state + at, parts[2 * i + 1]);
                 if (half != 1 && head[5] && own) memcpy(page + parts[2 * i] + first, state + head[3], 4);
                 if (half == 2 && head[5] == 2) memcpy(page + parts[0] + head[6], state + head[6], 4);
             }
@@ -104,16 +110,18 @@ static int play(char *page, const char *name, int seconds, int stall) {
 
 int main(int argc, char **argv) {
     int size = argc > 2 ? atoi(argv[2]) : 800, seconds = argc > 3 ? atoi(argv[3]) : 5, step = 0;
-    HANDLE mapping, other;
-    char *page, *still, state[580];
+    HANDLE mapping, other, second = NULL;
+    char *page, *still, *beside = NULL, state[580];
     LARGE_INTEGER frequency, start, now;
     if (argc < 2) return 2;
     mapping = CreateFileMappingA(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE, 0, size, argv[1]);
     other = CreateFileMappingA(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE, 0, size, "motioncue-test-other");
-    if (!mapping || !other) return 1;
+    if (argc > 7) second = CreateFileMappingA(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE, 0, atoi(argv[7]), argv[6]);
+    if (!mapping || !other || (argc > 7 && !second)) return 1;
+    if (second) beside = (char *)MapViewOfFile(second, FILE_MAP_ALL_ACCESS, 0, 0, 0);
     page = (char *)MapViewOfFile(mapping, FILE_MAP_ALL_ACCESS, 0, 0, 0);
     still = (char *)MapViewOfFile(other, FILE_MAP_ALL_ACCESS, 0, 0, 0);
-    if (!page || !still) return 1;
+    if (!page || !still || (second && !beside)) return 1;
     QueryPerformanceFrequency(&frequency);
     QueryPerformanceCounter(&start);
     memset(state, 0, sizeof state);
@@ -124,7 +132,7 @@ int main(int argc, char **argv) {
     memcpy(still, state, sizeof state);
     printf("writing\n");
     fflush(stdout);
-    if (argc > 4) return play(page, argv[4], seconds, argc > 5 ? atoi(argv[5]) : 0);
+    if (argc > 4) return play(page, beside, argv[4], seconds, argc > 5 ? atoi(argv[5]) : 0);
     do {
         float yaw;
         step += 1;

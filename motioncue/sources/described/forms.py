@@ -19,7 +19,16 @@ from motioncue.sources.described.channels import (
     directions,
     in_car,
 )
-from motioncue.wire.description import LARGEST, Gather, Mark, SourceField, SourcePacket, Window
+from motioncue.wire.description import (
+    LARGEST,
+    Gather,
+    Mark,
+    SharedMemory,
+    SourceField,
+    SourcePacket,
+    SourceWindow,
+    Window,
+)
 from motioncue.wire.messages import CIPHER_BYTES, Cipher, CompiledMessage, Echo, Heartbeat
 from motioncue.wire.packet import Field, Message, Packet, Take
 
@@ -138,6 +147,11 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
         if part.name is not None and part.index is not None:
             raise ConfigError(f"{where}.index: found beside a name, allowed is an offset")
         whole = part.size * (memory.samples if part.sampled else 1)
+        if part.block is not None:
+            _refuse_block(memory, part, where)
+            total, state = total + part.size, state + whole
+            ends.append(total)
+            continue
         for name, at, size in (("offset", part.offset or 0, whole), ("index", part.index or 0, int(part.type[1]))):
             if at + size > memory.size:
                 raise ConfigError(f"{where}.{name}: found {at}, allowed is up to {memory.size - size} for {size} bytes")
@@ -160,10 +174,10 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
     for name, place in (("counter", memory.counter), ("end", memory.end), ("time", memory.time)):
         size = 8 if name == "time" else counter_size
         if place is not None and not any(
-            end - part.size <= place <= end - size and not part.sampled
+            end - part.size <= place <= end - size and not part.sampled and not (part.block and name != "time")
             for end, part in zip(ends, memory.gather, strict=True)
         ):
-            words = f"allowed is a place for {size} bytes in one part of gather that is not sampled"
+            words = f"allowed is a place for {size} bytes in one part of gather that is neither sampled nor of a block"
             raise ConfigError(f"{key}.{name}: found {place}, {words}")
     if table.cipher is not None or table.reply is not None or table.heartbeat is not None:
         raise ConfigError(f"{key}: found beside a cipher, a reply or a heartbeat, allowed is none of them")
@@ -177,17 +191,40 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
             part.name or "",
             part.sampled,
             part.between or "",
+            part.block or "",
         )
         for part in memory.gather
     )
     end = -1 if memory.end is None else memory.end
     counted = (memory.counter, counter_size, end, memory.odd)
-    gather = Gather(memory.size, windows, *counted, memory.poll_hz, memory.still_s, fits)
+    gather = Gather(memory.size, windows, *counted, memory.poll_hz, memory.still_s, fits, player=memory.player)
     if memory.sample_hz is None or memory.time is None:
         # What lists its variables is written in turn with others, and whole before it is counted.
         plain = end < 0 and not memory.odd and memory.gather[0].name is None
         return gather._replace(tail=_tail(table) if plain else 0)
     return gather._replace(samples=memory.samples, sample_hz=memory.sample_hz, time=memory.time)
+
+
+def _refuse_block(memory: SharedMemory, part: SourceWindow, where: str) -> None:
+    """Refuse a part of the player's block that cannot be one, or blocks that do not lie within their mapping."""
+    player = memory.player
+    if player is None:
+        raise ConfigError(f"{where}.block: found {part.block}, allowed is none without {KEY}.memory.player")
+    if part.offset is None or part.index is not None or part.sampled or part.between:
+        raise ConfigError(f"{where}.block: found beside a name, an index or samples, allowed is an offset")
+    for name, blocks, size in (("here", player.here, memory.size), ("there", player.there, player.size)):
+        inside = max(blocks.id + 4, player.mark + 1 if name == "there" else 0)
+        if blocks.first + blocks.stride * blocks.most > size or blocks.count + 4 > size or inside > blocks.stride:
+            found = f"found {blocks.most} blocks of {blocks.stride} bytes from {blocks.first} on"
+            raise ConfigError(f"{KEY}.memory.player.{name}: {found}, allowed is what lies within {size} bytes")
+    blocks = player.here if part.block == "player" else player.there
+    if not blocks.first <= part.offset <= blocks.first + blocks.stride - part.size:
+        most = blocks.first + blocks.stride - part.size
+        allowed = f"allowed are {blocks.first} to {most}, the first block's"
+        raise ConfigError(f"{where}.offset: found {part.offset}, {allowed}")
+    if max(player.begin, player.end) + 4 > player.size:
+        found = f"found counters at {player.begin} and {player.end}"
+        raise ConfigError(f"{KEY}.memory.player: {found}, allowed is up to {player.size - 4}")
 
 
 def _tail(table: SourcePacket) -> int:

@@ -140,7 +140,7 @@ def test_pressed_and_released_at_any_tick(data):
 
 
 def largest_steps(rig):
-    """Return the largest step in a tick of each channel of the car: what it does itself, and what a fade of it makes."""
+    """Return the largest step in a tick of each channel: what the car does itself, and what a fade makes of it."""
     told = np.frombuffer(b"".join(package.package for package in rig._drive(rig.profile)), TOLD)
     frame_s, dt = told["frame_time"][1] - told["frame_time"][0], 0.00300003
     fade = 1.875 * dt / FADE_S  # the steepest tick of x^3 (10 - 15 x + 6 x^2)

@@ -56,7 +56,7 @@ def fields_of(packet):
 
 
 def telling_profile(algorithm="classical", *overrides):
-    """Return the same profile with a source that tells all of the car, an output that is sent it, and corners that rise."""
+    """Return one whose source tells all of the car, whose output is sent all of it, and whose corners follow wheels."""
     source = f"""
         system = "custom"
         endpoint = "udp://127.0.0.1:4567"

@@ -30,6 +30,7 @@ typedef struct {
     int64_t stride;       /* from block to block [bytes] */
     int64_t entry;        /* offset of the variable's header, by which `offset` is in the newest buffer; -1: none */
     int64_t samples;      /* numbers of that size, one after the other, of which each is for a packet of its own */
+    int absent;           /* the memory has no such variable: every bit of it is set, which is NaN as a float */
     int between;          /* what a packet before the state's last has: MC_ALIKE, MC_LINE or MC_CIRCLE */
     uint8_t header[MC_NAMED]; /* how that header began when it was looked up */
 } mc_window;
@@ -111,6 +112,10 @@ static inline int mc_memory_gather(const mc_memory *m, uint8_t *out) {
     int i;
     for (i = 0; i < m->n; i++, out += size) {
         size = m->windows[i].size * m->windows[i].samples;
+        if (m->windows[i].absent) {
+            memset(out, 0xff, (size_t)size);
+            continue;
+        }
         if (!mc_memory_place(m, &m->windows[i], &at) || !mc_memory_read(m, at, out, size)) return 0;
     }
     return 1;

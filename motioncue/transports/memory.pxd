@@ -23,6 +23,7 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         int64_t stride
         int64_t entry
         int64_t samples
+        bint absent
         int between
         uint8_t header[MC_NAMED]
     ctypedef struct mc_memory:
@@ -53,4 +54,4 @@ cdef extern from "motioncue/transports/memory.h" nogil:
 cdef class Memory:
     cdef mc_memory memory
     cdef readonly object where
-    cdef object _key, _names
+    cdef object _key, _names, _optional

@@ -250,6 +250,7 @@ class Pipeline:
             "events": self.intake.discontinuities,
             "limits": self._bounds() or "none",
             "limited": self.emitter.settings.limits.shares() | self._output_shares(),
+            **({"chassis": said} if (said := self.intake.chassis_said()) else {}),
             **({"algorithm": algorithm} if algorithm else {}),
             **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
         }

@@ -48,7 +48,7 @@ BESIDE = np.dtype(
 
 
 def fields_of(packet):
-    """Return the table of a packet's fields, one after the other."""
+    """Return a packet's fields, one after the other, as a list in TOML."""
     return ", ".join(
         f'{{ offset = {8 * k}, type = "f8", channel = "{"time" if name == "frame_time" else name}" }}'
         for k, name in enumerate(packet.names)

@@ -417,7 +417,7 @@ def suspension_of(drive: Drive, w: Windows, found: Mapping[str, Finding]) -> lis
     """
     if drive.travel is None:
         return []
-    known = np.isfinite(drive.travel).all(axis=1)
+    known = np.asarray(np.isfinite(drive.travel).all(axis=1))
     if not known.sum() > 0.5 * len(known):
         return []
     frames = np.arange(len(known))

@@ -118,7 +118,7 @@ def check_report(path: Path) -> None:
     if not path.absolute().parent.is_dir() or path.is_dir():
         raise ConfigError(f"--report: found {str(path)!r}, allowed is a file in a folder that exists")
     if path.suffix == ".png" and importlib.util.find_spec("matplotlib") is None:
-        raise ConfigError('--report: a .png needs matplotlib (pip install "motioncue[notebooks]"); .html needs nothing')
+        raise ConfigError('--report: a .png needs matplotlib (pip install "motioncue[report]"); .html needs nothing')
 
 
 def write_report(result: Mapping[str, Any], path: Path) -> None:

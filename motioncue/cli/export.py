@@ -85,7 +85,7 @@ def command(
         pieces = read_pieces(*files, system=system, rate_hz=rate, port=ports, sender=sender, progress=tell)
         done = export(noted(pieces), target, what, force=force)
     for line in said:
-        click.echo(f"{files[0]}: {line}", err=True)
+        click.echo(line if len(files) > 1 else f"{files[0]}: {line}", err=True)
     began = "" if done.began is None else f"; t = 0 is {done.began:%Y-%m-%d %H:%M:%S.%f} UTC"
     click.echo(f"{done.rows} {what} in {done.path}{began}")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from motioncue.cli.common import folded
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import channels_of
 from motioncue.platforms.settings import platform_presets
@@ -45,6 +46,7 @@ CONTROLLERS = {
     "moog-6dof2000e": (HEXAPOD, 'motion = "udp://192.168.1.20:991"\nrate_hz = 60', ""),
     "yaw-vr": (CHAIR, 'motion = "udp://192.168.1.20:50010"', ', check_in = { endpoint = "tcp://192.168.1.20:50020" }'),
     "mavlink-motion-platform": (HEXAPOD, 'motion = "udp://127.0.0.1:24400"', ""),
+    "mavlink-rexroth": (HEXAPOD, 'motion = "udp://127.0.0.1:24400"', ""),
 }
 """Tables, endpoint and further keys of the packet, by controller."""
 
@@ -72,13 +74,14 @@ def platforms() -> dict[str, str]:
 
 def written(simulator: str, platform: str, file: str = "rig.toml") -> str:
     """Return a commented profile."""
+    tune = "" if platform == "dk" else f"  motioncue tune {file} looks for better settings."  # direct has none to tune
     head = f"""\
 description = "{simulator} to {platform}"
 
 # motioncue check {file}             does what your simulator sends hold?  Signs, axes, units, rate.
 # motioncue demo --profile {file}    the virtual car on this platform; nothing is connected
 # motioncue run --profile {file}     drive; an empty seat first, and a hand at the emergency stop (docs/safety.md)
-# Every key: motioncue profiles keys, or docs/profile.md.  motioncue tune {file} looks for better settings.
+# Every key: motioncue profiles keys, or docs/profile.md.{tune}
 """
     return "\n\n".join([head.rstrip(), _source(profile_text(simulators()[simulator])), *_rest(platform)]) + "\n"
 
@@ -129,7 +132,7 @@ def _asked(question: str, choices: dict[str, str], none: str = "") -> str:
     if none:
         click.echo(f"  0  {none}")
     for number, (name, text) in enumerate(choices.items(), 1):
-        click.echo(f"{number:>3}  {name:<24}{text}")
+        click.echo(folded(f"{number:>3}  {name:<24}{text}", indent=5))
     names = list(choices)
     while True:
         said = click.prompt("number or name", default="0" if none else None, prompt_suffix=": ").strip()
@@ -139,7 +142,7 @@ def _asked(question: str, choices: dict[str, str], none: str = "") -> str:
             return names[int(said) - 1]
         if said in choices:
             return str(said)
-        click.echo(f"{not_among(said, names)}, or their numbers")
+        click.echo(folded(f"{not_among(said, names)}, or their numbers", indent=2))
 
 
 def _about(names: dict[str, str]) -> dict[str, str]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import click
 
+from motioncue import sources
 from motioncue._version import __version__
 from motioncue.cli.common import progress, refuse_source
 from motioncue.engine.replay import keep, missing_ticks
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.recording.drive import Drive
-from motioncue.recording.packages import recorded_source
+from motioncue.recording.packages import opening, recorded_source
 from motioncue.recording.recorder import OPENING_BYTES
 from motioncue.recording.recording import read
 
@@ -26,12 +27,13 @@ ELSEWHERE = "192.0.2.1"  # an address for documents (RFC 5737)
 PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\\/\s\"'<>|:]+){2,}")
 URL = re.compile(r"[a-z]+://\S*")
 HOME = re.compile(r"([\\/](?:home|Users)[\\/])[^\\/]+")
+ADDRESS = re.compile(r"(?<![\w.])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
 
 
 def anonymized(value: Any) -> Any:
     """Return a value of a profile without hosts of a network, folders, or what a free text may say."""
     if isinstance(value, Mapping):
-        return {str(key): "" if key == "description" else anonymized(each) for key, each in value.items()}
+        return {str(key): _plain_of(str(key), each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [anonymized(each) for each in value]
     if not isinstance(value, str):
@@ -39,7 +41,19 @@ def anonymized(value: Any) -> Any:
     if URL.match(value):
         value = HOST.sub(lambda at: at[0] if HERE.fullmatch(at[2]) else f"{at[1]}://{ELSEWHERE}", value)
         return HOME.sub(r"\1somebody", value)
-    return PATH.sub(lambda found: PurePath(found[0].replace("\\", "/")).name, value)
+    value = PATH.sub(lambda found: PurePath(found[0].replace("\\", "/")).name, HOME.sub(r"\1somebody", value))
+    return ADDRESS.sub(ELSEWHERE, value)
+
+
+def _plain_of(key: str, value: Any) -> Any:
+    """Return the value of a key, by what the key is for."""
+    if key == "description":
+        return ""
+    if key == "allow":  # hosts by themselves: an address or a name
+        return [host if HERE.fullmatch(str(host)) else ELSEWHERE for host in value or ()]
+    if key in ("folder", "file") and isinstance(value, str):  # also one that is relative
+        return PurePath(HOME.sub(r"\1somebody", value).replace("\\", "/")).name
+    return anonymized(value)
 
 
 def last_minutes(drive: Drive, minutes: float) -> Drive:
@@ -90,7 +104,15 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
               motioncue report drive-report.mcap
     """
     with progress(f"reading {files[0].name}"):
-        drive = read(*files)
+        try:
+            drive = read(*files)
+        except PacketError as error:
+            if "--system" not in str(error):
+                raise
+            raise PacketError(
+                f"{files[0]}: found neither a recording of a run (`run --record`, `demo --record`) nor a report, which "
+                "alone are allowed; what comes in a .zip has to be unpacked"
+            ) from error
     if "report" in drive.about and len(files) == 1:
         _show(drive)
         return
@@ -111,7 +133,8 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
         "drive": {
             "ticks": len(part.ticks),
             "packages": len(part.packages),
-            "replays": missing_ticks(part) or "to the bit, with the same build",
+            "replays": missing_ticks(part)
+            or ("up to the hole, " if part.holes else "") + "to the bit, with the same build",
             "unreadable": anonymized(part.unreadable),
         },
         "check": _checked(part),
@@ -122,9 +145,15 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
     click.echo(_safe(json.dumps(part.profile, indent=1)))
     click.echo(
         "Beside this, the file holds the simulator's packages and the motion of the drive as they were, its time of "
-        "day, and the kept laps that it began with. A game may put a player's name into its packages."
+        "day, the kept laps that it began with, and the names that you gave. A game may put a player's name into its "
+        "packages."
     )
-    if not yes and not click.confirm(f"Write {target}?"):
+    try:
+        agreed = yes or click.confirm(f"Write {target}?")
+    except click.Abort:  # nobody can be asked, or said Ctrl-C
+        click.echo("\nnothing was written; --yes writes it without asking")
+        raise SystemExit(1) from None
+    if not agreed:
         click.echo("nothing was written")
         return
     about = {**part.about, "host": "", "system": platform.system(), "report": text}
@@ -152,8 +181,12 @@ def _checked(drive: Drive) -> dict[str, Any] | str:
     if system is None or not drive.packages:
         return "no packages of a simulator"
     times = [1e-9 * (package.time - drive.packages[0].time) for package in drive.packages]
+    packages = [package.data for package in drive.packages]
     try:
-        found = check(system, [package.data for package in drive.packages], times, source.get("options"))
+        module = sources.source(system)
+        if (announced := opening(drive.about, module.intake(module.Options()))) is not None:
+            packages, times = [announced, *packages], [0.0, *times]
+        found = check(system, packages, times, source.get("options"))
     except (ConfigError, PacketError) as error:
         return str(error)
     return {

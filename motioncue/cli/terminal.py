@@ -168,6 +168,7 @@ STRONG = Style(bold=True)
 
 MOVES, MESSAGES = 8, 3  # most transitions and messages to show
 USUAL, LEAST = 8, 5  # lines below the channels: before blank lines, and before what is felt in the car
+ROOMY = 20  # lines of a terminal in which what the operator can do may take several
 TALLEST = 9  # most rows of a channel
 BUCKET_S = 0.2  # time between the values of a trace
 
@@ -247,7 +248,7 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     then the band that says which bounds are off and why a saved profile is not used, the page's address, and last of
     all the hint, which says how to park.
     """
-    hint = [*_address(view.address, width), *([Text(f" {glyphs.text(view.hint)}", DIM)] if view.hint else [])]
+    hint = [*_address(view.address, width), *_hint(view.hint, width, height, glyphs)]
     band = [*([_band(view.off, width, glyphs)] if view.off else []), *_refusal(view.refused, width, height, glyphs)]
     hint = hint[-height:]
     band = band[: height - len(hint)]
@@ -274,6 +275,12 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     if len(foot) < height - len(lines):
         lines.append(Text())
     return Group(*(_cut(line, width) for line in [*band, *[*lines, *foot][:height], *hint]))
+
+
+def _hint(hint: str, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """Return what the operator can do, whole; in a low terminal only the first line, which says how to park."""
+    lines = textwrap.wrap(glyphs.text(hint), max(1, width - 1))
+    return [Text(f" {line}", DIM) for line in (lines if height >= ROOMY else lines[:1])]
 
 
 def _band(off: Sequence[str], width: int, glyphs: Glyphs) -> Text:

@@ -323,7 +323,8 @@ def _verdict(found: Tuned) -> str:
     if beyond:
         return f"a bound is not kept ({', '.join(beyond)}): do not use it as it is{more}"
     if found.after - found.before < LEAST and not any(value > 0.0 for value in found.excess_before.values()):
-        return f"nothing better was found: keep the old one{more}"
+        near = _near(found)
+        return f"nothing better was found: keep the old one{f', or try {near}' if near else ''}{more}"
     kept = [key.replace("_", " ") for key, value in found.excess_before.items() if value > 0.0]
     said = f"within the bounds, which the old one exceeded ({', '.join(kept)})" if kept else "better on what you drove"
     worse = [
@@ -339,6 +340,20 @@ def _verdict(found: Tuned) -> str:
         judged = "worse" if gain < -LEAST else "no better"
         return f"{said}{but}, {judged} on the held-out drive: keep the old one{more}"
     return f"{said}{but}, and on the held-out drive too: use the new one"
+
+
+def _near(found: Tuned) -> str:
+    """Return the one change that was tried last and scores better within the bounds, in words; empty if none does."""
+    sides = [
+        (by, f"{each.key}={value:.3g}")
+        for each in found.sensitivities
+        for value, by, beyond in (
+            (each.smaller, each.by_smaller, each.beyond_smaller),
+            (each.larger, each.by_larger, each.beyond_larger),
+        )
+        if by >= LEAST and not beyond
+    ]
+    return "{1}, alone worth {0:+.1f}".format(*max(sides)) if sides else ""
 
 
 def _point_row(heads: Sequence[str], cells: Sequence[str]) -> str:

@@ -91,8 +91,6 @@ enum { MC_AHEAD = 7 }; /* rows of a preview */
 
 typedef struct { /* passed from the receiver to the emitter */
     Motion motion;
-    Motion ahead[MC_AHEAD]; /* what a program says that the car will do, from then */
-    int64_t foreseen;       /* whether it says so */
     double place_north, place_east; /* in the source's world [m]; of a source that sends none, 0 or not a number */
     Placement place;     /* the motion's place in time */
     int64_t epoch;       /* changes when the motion does not continue what came before */
@@ -100,12 +98,17 @@ typedef struct { /* passed from the receiver to the emitter */
     double value, limit; /* the measured value, and the largest one allowed */
     int64_t frozen;      /* the simulator repeats itself or its motion is impossible; `motion` is the last good one */
     int64_t count;       /* number of publications, this one included */
-    int64_t with_chassis;       /* the source says something of wheels, suspension or cab; else `chassis` is not copied */
+    int64_t with_chassis;       /* the source says something of wheels, suspension and cab; else `chassis` is not copied */
+    int64_t foreseen;           /* a program says what the car will do; else `ahead` is not copied */
     double chassis[MC_CHASSIS]; /* of the frame of `motion`; NaN where it says nothing */
+    Motion ahead[MC_AHEAD];     /* what the car will do from then */
 } Publication;
 
+/* Copy what is said: most sources say neither wheels nor what will be, which are three quarters of the record. */
 static inline void mc_publication_copy(Publication *to, const Publication *from) {
-    memcpy(to, from, from->with_chassis ? sizeof(Publication) : offsetof(Publication, chassis));
+    memcpy(to, from, offsetof(Publication, chassis));
+    if (from->with_chassis) memcpy(to->chassis, from->chassis, sizeof from->chassis);
+    if (from->foreseen) memcpy(to->ahead, from->ahead, sizeof from->ahead);
 }
 
 MC_SLOT_BY(Publication, publication, mc_publication_copy)

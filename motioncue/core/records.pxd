@@ -136,8 +136,6 @@ cdef extern from "motioncue/core/records.h" nogil:
 
     ctypedef struct Publication:
         Motion motion
-        Motion ahead[7]
-        int64_t foreseen
         double place_north
         double place_east
         Placement place
@@ -148,7 +146,9 @@ cdef extern from "motioncue/core/records.h" nogil:
         int64_t frozen
         int64_t count
         int64_t with_chassis
+        int64_t foreseen
         double chassis[CHASSIS]
+        Motion ahead[7]
 
     ctypedef struct PublicationSlot:
         pass

@@ -1,5 +1,6 @@
 """Replay: a recording through the whole engine, on a clock that takes no time."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -350,12 +351,13 @@ def keep(
                 writer.settings(*settings)
             for laps in answer.laps:
                 writer.laps(laps)
-            writer.packages(answer.packages)
-            writer.events(answer.events)
-            writer.frames(answer.motion)
-            for first in range(0, len(answer.ticks), ROWS):
-                writer.ticks(answer.ticks[first : first + ROWS])
-                progress(first, len(answer.ticks))
+            for done, piece in _in_slices(answer):
+                writer.packages(piece.packages)
+                writer.events(piece.events)
+                writer.frames(piece.motion)
+                writer.chassis(piece.chassis)
+                writer.ticks(piece.ticks)
+                progress(done, len(answer.ticks))
 
     path = Path(path).absolute()
     if path.is_dir():
@@ -366,6 +368,26 @@ def keep(
         return write_atomically(path, write, force=force)
     except OSError as error:
         raise ConfigError(f"recording {quoted(path)}: cannot be written: {error.strerror or error}") from error
+
+
+def _in_slices(drive: Drive) -> Iterator[tuple[int, Drive]]:
+    """Yield how many ticks came before, and the next ones with all else from the same time, as a run writes them."""
+    times: dict[str, list[int]] = {
+        "packages": [package.time for package in drive.packages],
+        "events": [event.time for event in drive.events],
+        "motion": drive.motion["time"].tolist(),
+        "chassis": drive.chassis["time"].tolist(),
+    }
+    places = dict.fromkeys(times, 0)
+    for first in range(0, max(1, len(drive.ticks)), ROWS):
+        rest = drive.ticks[first + ROWS :]
+        part: dict[str, Any] = {"ticks": drive.ticks[first : first + ROWS]}
+        for name, stamps in times.items():
+            begin, places[name] = places[name], len(stamps)
+            if len(rest):
+                places[name] = max(begin, bisect_left(stamps, int(rest["deadline"][0])))
+            part[name] = getattr(drive, name)[begin : places[name]]
+        yield first, drive._replace(**part)
 
 
 def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:

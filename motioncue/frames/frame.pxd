@@ -194,7 +194,8 @@ cdef inline void publish_motion(IntakeState* s) noexcept nogil:
     What is followed at last has changed in all the time since it was followed before, and is joined.
     """
     cdef Motion* out = &s.publication.motion
-    cdef Motion before = out[0]
+    cdef double[3] felt = [out.surge, out.sway, out.heave]
+    cdef double[3] rate = [out.roll_rate, out.pitch_rate, out.yaw_rate]
     cdef Placement* place = &s.timeline.place
     cdef bint held = s.watch.step.held or s.watch.rate_step.held
     if s.held:
@@ -217,9 +218,9 @@ cdef inline void publish_motion(IntakeState* s) noexcept nogil:
     s.publication.place_north = along_world(s, 0)
     s.publication.place_east = along_world(s, 1)
     if s.watch.step.held:
-        out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
+        out.surge, out.sway, out.heave = felt[0], felt[1], felt[2]
     if s.watch.rate_step.held:
-        out.roll_rate, out.pitch_rate, out.yaw_rate = before.roll_rate, before.pitch_rate, before.yaw_rate
+        out.roll_rate, out.pitch_rate, out.yaw_rate = rate[0], rate[1], rate[2]
 
 
 cdef inline void publish_verdict(IntakeState* s, int reason) noexcept nogil:

@@ -225,3 +225,4 @@ cdef void session_sent(SessionState* s, int n) noexcept nogil
 
 cdef class Session(Intake):
     cdef SessionState* state
+    cdef tuple answered(self, const uint8_t* data, Py_ssize_t size, int64_t now)

@@ -1,7 +1,8 @@
 """Packages in, newest motion and replies out, without transport and without the GIL; in a stream session as well."""
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.math cimport NAN, fabs
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
@@ -619,23 +620,31 @@ cdef class Session(Intake):
         """Begin a session with a simulator that has just connected."""
         session_begin(self.state, now_ns)
 
+    @cython.binding(False)
     def feed(self, data, int64_t now_ns):
         """Take bytes as they arrive; return the replies, and whether the connection may stay open."""
         cdef Py_buffer view     # a typed memoryview would cost more than all the rest
-        cdef Py_ssize_t start = 0
-        cdef Py_ssize_t piece
-        cdef bint good = True
-        replies = b""
+        if isinstance(data, bytes):     # the usual case, without a buffer request
+            return self.answered(<const uint8_t*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns)
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
-            while good and start < view.len:
-                piece = min(view.len - start, <Py_ssize_t>FEED_BYTES)
-                good = session_feed(self.state, <const uint8_t*>view.buf + start, <int>piece, now_ns)
-                start += piece
-                replies += PyBytes_FromStringAndSize(<const char*>self.state.out, self.state.out_have)
-                session_sent(self.state, self.state.out_have)
+            return self.answered(<const uint8_t*>view.buf, view.len, now_ns)
         finally:
             PyBuffer_Release(&view)
+
+    cdef tuple answered(self, const uint8_t* data, Py_ssize_t size, int64_t now):
+        cdef SessionState* s = self.state
+        cdef int piece
+        cdef bint good = True
+        cdef bytes replies = b""
+        while good and size > 0:
+            piece = <int>size if size < FEED_BYTES else FEED_BYTES
+            good = session_feed(s, data, piece, now)
+            data += piece
+            size -= piece
+            if s.out_have:
+                replies += PyBytes_FromStringAndSize(<const char*>s.out, s.out_have)
+                session_sent(s, s.out_have)
         return replies, good
 
 

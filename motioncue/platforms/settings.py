@@ -170,7 +170,7 @@ class Hexapod(PlatformTable, frozen=True, kw_only=True, tag="hexapod"):
     """Six legs that change their length (6-UPS): `leg_1` at the right front, then clockwise."""
 
     platform: Joints
-    """Pairs at 60, 180 and 300 degrees from forward towards right."""
+    """Pairs at 60, 180 and 300 degrees, clockwise from above; numbers of the legs: docs/glossary.md."""
     base: Joints
     """Pairs at 0, 120 and 240 degrees; each leg goes to the nearer joint of the neighboring pair."""
     height_m: Length

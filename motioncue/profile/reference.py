@@ -46,7 +46,8 @@ class Section(NamedTuple):
     @property
     def title(self) -> str:
         """The places, as a profile has them."""
-        return ", ".join(f"[{place}]" for place in self.places) if self.places != ("",) else "the profile"
+        named = (f"[{place}" + "]" * (not place.endswith('"')) for place in self.places)  # a tag stands outside
+        return ", ".join(named) if self.places != ("",) else "the profile"
 
 
 def sections(profile: type[msgspec.Struct]) -> list[Section]:

@@ -303,11 +303,14 @@ def read_pieces(
         numbered = sorted(zip(files, map(quoted, paths), strict=True), key=lambda pair: _part(_about(pair[0])))
         files = [file for file, _ in numbered]
         _refuse_other_runs([_about(file) for file in files], [name for _, name in numbered])
-    parts = [part for file in files for part in file.parts()]
+    names = {id(file): f"{quoted(name)}: " if rolled else "" for file, name in zip(opened, paths, strict=True)}
+    parts = [(part, names[id(file)]) for file in files for part in file.parts()]
     zero: int | None = None
     known: list[Settings] = []
-    for done, part in enumerate(parts, 1):
-        drive = _contents(part, path)._replace(about=_about(files[0]))
+    for done, (part, name) in enumerate(parts, 1):
+        drive = _contents(part, path)
+        texts = tuple(text if text == KILLED else name + text for text in drive.unreadable)
+        drive = drive._replace(about=_about(files[0]), unreadable=texts)
         drive = drive._replace(settings=[*known, *(row for row in drive.settings if row not in known)])
         known, zero = drive.settings[-1:], drive.zero if zero is None else zero
         yield _with_holes(drive, zero)
@@ -457,6 +460,7 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
             order.pop()
     _refuse_other_runs([drives[place].about for place in order], [names[place] for place in order])
     parts = [drives[place] for place in order]
+    missing = [f"{names[place]}: {text}" for place in order for text in drives[place].unreadable if text != KILLED]
     settings = {row.number: row for drive in reversed(parts) for row in reversed(drive.settings)}
     return Drive(
         np.concatenate([drive.motion for drive in parts]),
@@ -465,7 +469,7 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
         sorted(event for drive in parts for event in drive.events),
         [settings[number] for number in sorted(settings)],
         parts[0].about,
-        (*(text for drive in parts for text in drive.unreadable if text != KILLED), *said),
+        (*missing, *said),
         np.concatenate([drive.chassis for drive in parts]),
         tuple(row for drive in parts for row in drive.laps),
     )

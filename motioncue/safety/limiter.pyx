@@ -587,7 +587,8 @@ cdef class CueLimits:
 
 ctypedef struct Limited:        # state of the bounds of one output
     LimitSet* set
-    Cue sent[3]             # its last three cues, oldest first
+    Cue sent[3]             # its last three cues, in turn
+    int oldest              # which of them is to be replaced
 
 
 cdef void limits_step(
@@ -595,9 +596,8 @@ cdef void limits_step(
 ) noexcept nogil:
     cdef Limited* s = <Limited*>state
     limit_cue(s.set, <double*>&actuation.cue)
-    s.sent[0] = s.sent[1]
-    s.sent[1] = s.sent[2]
-    s.sent[2] = actuation.cue
+    s.sent[s.oldest] = actuation.cue
+    s.oldest = s.oldest + 1 if s.oldest < 2 else 0
 
 
 cdef void limits_reset(void* state) noexcept nogil:
@@ -615,7 +615,10 @@ cdef void stage_limits_continue(
 ) noexcept nogil:
     cdef Limited* s = <Limited*>state
     cdef Limited* before = <Limited*>before_state
-    memcpy(s.sent, before.sent, sizeof(s.sent))
+    cdef int i
+    for i in range(3):
+        s.sent[i] = before.sent[(before.oldest + i) % 3]
+    s.oldest = 0
     limits_continue(s.set, before.set, s.sent, pace)
 
 

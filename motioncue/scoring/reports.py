@@ -280,11 +280,12 @@ def _drivers_table(score: Score) -> str:
 def _use_table(score: Score) -> str:
     """Return the use of channels by the cue and of actuators by the motions, in percent."""
     heads = ["share used", "travel", "speed", "acceleration"]
-    rows = [(f"{channel}, asked for", shares) for channel, shares in score.asked.items()]
+    rows = [(f"{WORDS[channel]}, asked for", shares) for channel, shares in score.asked.items()]
     rows += [
         (f"{name}, {motion}", use) for motion, quality in score.motions.items() for name, use in quality.use.items()
     ]
-    return table(heads, [[name, *(f"{100 * share:.0f} %" for share in shares)] for name, shares in rows])
+    told = [["no actuator" if np.isnan(share) else f"{100 * share:.0f} %" for share in shares] for _, shares in rows]
+    return table(heads, [[name, *each] for (name, _), each in zip(rows, told, strict=True)])
 
 
 GRID = 121  # points along each side of a section of the workspace

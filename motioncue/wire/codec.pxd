@@ -28,7 +28,7 @@ cdef enum:
 
 
 ctypedef struct Row:
-    bint float32        # a little-endian F4, which is most rows
+    int floats          # how many rows from this one on are little-endian F4, as most rows are
     int offset          # in the packet [bytes]
     Format format
     bint big            # most significant byte first; otherwise in host order, which is little-endian
@@ -137,29 +137,40 @@ cdef inline void put(uint8_t* p, Format format, bint big, double value) noexcept
         memcpy(p, bytes, n)
 
 
+cdef inline int refusal(double x) noexcept nogil:
+    return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
+
+
 cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* out) noexcept nogil:
     """Fill the slots of `out`; return NOT_FINITE or IMPLAUSIBLE at the first refused value."""
-    cdef const Row* row
+    cdef const Row* row = rows
+    cdef const Row* end = rows + n
+    cdef const Row* others
     cdef uint8_t bytes[8]
-    cdef int i
     cdef double x
-    for i in range(n):
-        row = &rows[i]
-        if row.float32:
+    while row != end:
+        others = row + row.floats if row.floats < end - row else end
+        while row != others:
             x = get_f4(packet + row.offset)
-            if fabs(x) <= row.limit:
-                out[row.slot] = x * row.scale + row.bias
-                continue
-        elif row.big:
+            if not fabs(x) <= row.limit:
+                if not row.optional:
+                    return refusal(x)
+                x = NAN
+            out[row.slot] = x * row.scale + row.bias
+            row += 1
+        if row == end:
+            break
+        if row.big:
             reverse(packet + row.offset, bytes, size_of(row.format))
             x = get(bytes, row.format)
         else:
             x = get(packet + row.offset, row.format)
         if not fabs(x) <= row.limit:
             if not row.optional:
-                return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
+                return refusal(x)
             x = NAN
         out[row.slot] = x * row.scale + row.bias
+        row += 1
     return ACCEPTED
 
 

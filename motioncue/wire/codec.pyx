@@ -118,6 +118,9 @@ cdef class Table:
                 self.largest += 0 if n.more else longest(n)
             else:
                 binary_row(&self.rows[i], n, i, size)
+        for i in range(self.n - 2, -1, -1):
+            if self.rows[i].floats:
+                self.rows[i].floats += self.rows[i + 1].floats
 
     def __dealloc__(self):
         free(self.rows)
@@ -135,8 +138,8 @@ cdef int binary_row(Row* row, object n, Py_ssize_t i, int size) except -1:
     row.steps = 1.0 if dtype.kind in "iu" else 0.0
     free_range = n.low == -INFINITY and n.high == INFINITY
     alone = not n.more and not (i and (row - 1).more)
-    row.float32 = row.format == F4 and not row.big
-    row.plain = row.float32 and free_range and not n.wrap and alone
+    row.floats = row.format == F4 and not row.big
+    row.plain = row.floats and free_range and not n.wrap and alone
     return 0
 
 

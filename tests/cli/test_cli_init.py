@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import motioncue
 from motioncue.cli import cli, init
 from motioncue.profile.profile import profile_text
+from motioncue.wire.description import packet_presets
 
 PAIRS = [(simulator, platform) for simulator in init.simulators() for platform in init.platforms()]
 
@@ -26,6 +27,16 @@ def test_every_pair_gives_a_profile_that_is_accepted(simulator, platform, tmp_pa
     before = tomllib.loads(profile_text(init.simulators()[simulator]))
     assert tomllib.loads(path.read_text())["source"] == before["source"]
     assert (profile.outputs[0].system == "dk") == (platform == "dk")
+
+
+def test_every_controller_that_moves_a_platform_is_offered():
+    beside = {"belts-serial", "wind-serial", "openxr-motion-compensation"}  # belts, fans, a headset: a second output
+    assert set(init.CONTROLLERS) == set(packet_presets()) - beside
+
+
+def test_what_has_nothing_to_tune_does_not_name_the_search():
+    assert "motioncue tune" not in init.written("ccd", "dk")
+    assert "motioncue tune mine.toml" in init.written("ccd", "posts-3", "mine.toml")
 
 
 def test_comments_of_the_simulators_profile_are_kept():

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from kept_drives import path_of
 
 from motioncue.cli import cli
-from motioncue.cli.report import anonymized, last_minutes
+from motioncue.cli.report import _checked, anonymized, last_minutes
 from motioncue.engine.replay import keep, repeat
 from motioncue.recording.recording import read
 
@@ -34,6 +34,10 @@ def test_a_report_is_shown_first_and_replays_to_the_bit(tmp_path):
     refused = run(path, "--no-bench", "--say", "a jolt", input="n\n")
     assert "nothing was written" in refused.output
     assert '"what": "a jolt"' in refused.output
+    assert [each.name for each in tmp_path.iterdir()] == ["drive.mcap"]
+    unasked = run(path, "--no-bench", input="")
+    assert unasked.exit_code == 1
+    assert unasked.output.endswith("nothing was written; --yes writes it without asking\n")
     assert [each.name for each in tmp_path.iterdir()] == ["drive.mcap"]
     done = run(path, "--no-bench", input="y\n")
     assert done.exit_code == 0, done.output
@@ -67,6 +71,11 @@ def test_nothing_says_who_made_it(tmp_path):
         ("unix:///home/jane/game.sock", "unix:///home/somebody/game.sock"),
         (r"C:\Users\Jane\drive.mcap", "drive.mcap"),
         ("classical", "classical"),
+        ("/home/jane", "somebody"),
+        ("not sent from 10.1.2.3, but from 127.0.0.1", "not sent from 192.0.2.1, but from 127.0.0.1"),
+        ({"allow": ["10.1.2.3", "janes-pc", "127.0.0.1"]}, {"allow": ["192.0.2.1", "192.0.2.1", "127.0.0.1"]}),
+        ({"folder": "../jane/laps", "name": "spa"}, {"folder": "laps", "name": "spa"}),
+        ({"folder": r"C:\Users\Jane", "file": "jane/a.mcap"}, {"folder": "somebody", "file": "a.mcap"}),
         ({"a": [1.5, True, "/home/jane/x.toml"], "description": "x"}, {"a": [1.5, True, "x.toml"], "description": ""}),
     ],
 )
@@ -85,6 +94,8 @@ def test_a_part_says_what_the_session_began_with_and_replays_from_rest(tmp_path)
     newest = max(time for time in sessions if time < start)
     first = next(package for package in drive.packages if package.time >= newest)
     assert bytes.fromhex(part.about["opening"]) == first.data
+    checked = _checked(part)  # without the opening, the layout of its frames would be unknown
+    assert next(row for row in checked["findings"] if row[0] == "frames")[1] == "ok", checked
     again = keep(part, tmp_path / "part.mcap", about=part.about)
     done = CliRunner().invoke(cli, ["replay", str(again)])
     assert done.exit_code == 0, done.output
@@ -103,4 +114,7 @@ def test_a_hostile_report_shows_text_and_no_more(tmp_path):
 
 def test_what_is_no_run_is_refused(tmp_path):
     (tmp_path / "bytes.bin").write_bytes(b"nothing of any simulator")
-    assert run(tmp_path / "bytes.bin").exit_code == 2
+    refused = run(tmp_path / "bytes.bin")
+    assert refused.exit_code == 2
+    assert "neither a recording of a run" in refused.output
+    assert "--system" not in refused.output  # which the command has not

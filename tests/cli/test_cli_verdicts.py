@@ -6,9 +6,19 @@ import pytest
 
 from motioncue.cli.compare import Row, _table, _verdict
 from motioncue.cli.tune import _verdict as tuned_verdict
+from motioncue.tuning.tune import Sensitivity
 
 
-def tuned(before=50.0, after=55.0, held=(40.0, 45.0), excess=None, excess_before=None, drives=(), ended="evaluations"):
+def tuned(
+    before=50.0,
+    after=55.0,
+    held=(40.0, 45.0),
+    excess=None,
+    excess_before=None,
+    drives=(),
+    ended="evaluations",
+    sensitivities=(),
+):
     return SimpleNamespace(
         before=before,
         after=after,
@@ -22,6 +32,7 @@ def tuned(before=50.0, after=55.0, held=(40.0, 45.0), excess=None, excess_before
         ],
         evaluations=300,
         ended=ended,
+        sensitivities=sensitivities,
     )
 
 
@@ -43,6 +54,18 @@ def tuned(before=50.0, after=55.0, held=(40.0, 45.0), excess=None, excess_before
 )
 def test_tune_ends_with_a_plain_verdict(found, words):
     assert words in tuned_verdict(found)
+
+
+def test_one_change_that_is_better_alone_is_named_if_it_keeps_the_bounds():
+    """The best of those that were tried: neither one beyond a bound, nor one that nobody could tell."""
+    beside = [
+        Sensitivity("cueing.gain", 1.0, 0.812, 1.23, -6.0, 2.7),
+        Sensitivity("cueing.tilt.rate_limit_deg_s", 2.6, 2.11, 3.2, 9.0, 1.0, ("fast_tilt",)),
+    ]
+    found = tuned(after=50.0, sensitivities=beside)
+    assert "keep the old one, or try cueing.gain=1.23, alone worth +2.7; go on" in tuned_verdict(found)
+    beside = [Sensitivity("cueing.gain", 1.0, 0.812, 1.23, -6.0, 0.3)]
+    assert "or try" not in tuned_verdict(tuned(after=50.0, sensitivities=beside))
 
 
 def test_a_search_that_converged_is_not_to_go_on():

@@ -62,6 +62,16 @@ def test_windows_python_under_wine_has_what_the_package_needs():
     assert needed - pinned == set()
 
 
+@pytest.mark.parametrize("place", ["motioncue/data", "tests/data/rally", "tests/data/packets/described"])
+def test_recordings_of_others_have_their_license_beside_them(place):
+    folder = ROOT / place
+    (said,) = set(re.findall(r"\(MIT, (Copyright \(c\) [^)]+)\)", (folder / "README.md").read_text(encoding="utf-8")))
+    text = (folder / "LICENSE").read_text(encoding="utf-8")
+    assert text.startswith("MIT License")
+    assert said in text.splitlines()
+    assert (f"{place}/LICENSE" in PROJECT["project"]["license-files"]) == place.startswith("motioncue/")
+
+
 @pytest.mark.parametrize("place", ["cueing/predictive/daqp", "view/page/uplot"])
 def test_vendored_sources_are_those_of_their_release(place):
     folder = ROOT / "motioncue" / place

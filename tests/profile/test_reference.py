@@ -13,6 +13,12 @@ from motioncue.profile.reference import markdown, sections
 PAGE = Path(__file__).parents[2] / "docs" / "profile.md"
 
 
+def test_brackets_of_every_heading_are_closed_once():
+    titles = [section.title for section in sections(Profile)]
+    assert '[cueing], algorithm = "direct"' in titles
+    assert [title for title in titles if title.count("[") != title.count("]")] == []
+
+
 def test_the_page_is_what_the_command_prints():
     printed = CliRunner().invoke(cli, ["profiles", "keys", "--markdown"])
     assert printed.exit_code == 0, printed.output

@@ -13,7 +13,9 @@ from same_bits import assert_same_bits
 
 from motioncue.cli import cli
 from motioncue.cli.terminal import recorded
+from motioncue.core.channels import CHASSIS_DTYPE
 from motioncue.core.threads import KINDS, RecordRing
+from motioncue.engine import replay
 from motioncue.engine.replay import repeat
 from motioncue.errors import PacketError
 from motioncue.profile.profile import Record
@@ -84,6 +86,22 @@ def test_a_disk_that_fails_for_a_while_leaves_a_hole_between_two_files(tmp_path,
     assert f"{lost} records are missing between" in drive.unreadable[0]
     assert drive.unreadable[0].endswith("the file could not be written")
     assert f"{lost} records were lost" in recorded(recorder.counts())
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_files_the_one_with_the_damage_is_named(tmp_path, hurried, order):
+    loop = Loop()
+    with Recorder(Record(file=str(tmp_path / "drive.mcap"), roll_s=0.2), [loop.ring], SETTINGS) as recorder:
+        loop.until(lambda: len(recorder.paths) > 1)
+        loop.tick(10)
+    first, files = recorder.paths[0], recorder.paths[::order]
+    first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
+    whole, (piece, *_) = read(*files), read_pieces(*files)
+    assert whole.unreadable
+    for text in (*whole.unreadable, *piece.unreadable):
+        assert text.startswith(f"'{first}': byte ")
+    said = CliRunner().invoke(cli, ["export", *map(str, files), "--to", str(tmp_path / "x.csv")])
+    assert f"\n'{first}': byte " in "\n" + said.stderr
 
 
 def test_losses_are_counted_in_full_when_the_disk_never_answers(tmp_path, monkeypatch, hurried, caplog):
@@ -205,3 +223,21 @@ def test_pieces_hold_what_the_whole_holds(monkeypatch):
         assert_same_bits(joined, getattr(whole, name))
     assert [package for piece in pieces for package in piece.packages] == whole.packages
     assert sorted(event for piece in pieces for event in piece.events) == whole.events
+
+
+def test_what_was_in_memory_is_written_in_the_order_of_a_run(tmp_path, monkeypatch):
+    """So that it is read in pieces as a run is: with the same zero, and all from the same time together."""
+    drive = read(KEPT)
+    chassis = np.zeros(len(drive.motion), CHASSIS_DTYPE)
+    chassis["time"] = drive.motion["time"]
+    monkeypatch.setattr(replay, "ROWS", 100)
+    path = replay.keep(drive._replace(chassis=chassis), tmp_path / "kept.mcap", about=drive.about)
+    again = read(path)
+    for name in ("motion", "ticks", "chassis"):
+        assert_same_bits(getattr(again, name), {"chassis": chassis}.get(name, getattr(drive, name)))
+    assert (again.packages, again.events) == (drive.packages, drive.events)
+    monkeypatch.setattr(McapFile.parts, "__defaults__", (20_000,))
+    first, *others = read_pieces(path)
+    assert others
+    assert first.zero == drive.zero
+    assert len(first.motion) < len(drive.motion) / 2

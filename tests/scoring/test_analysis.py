@@ -1,5 +1,7 @@
 """Responses: the kernel, its closed forms and the papers' equations agree."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import signal
@@ -180,6 +182,16 @@ def plots():
 
     yield reports
     pyplot.close("all")
+
+
+def test_a_channel_that_a_platform_has_not_is_said_in_words(plots):
+    nothing = (float("nan"),) * 3
+    asked = {"surge_displacement": nothing, "pitch": (0.5, 0.25, 0.1)}
+    motions = {"fits": SimpleNamespace(use={"post_1": (0.78, 0.62, 0.06)})}
+    page = plots._use_table(SimpleNamespace(asked=asked, motions=motions))
+    assert "<td>surge, asked for</td>" + 3 * "<td>no actuator</td>" in page
+    assert "<td>pitch, asked for</td><td>50 %</td><td>25 %</td><td>10 %</td>" in page
+    assert "nan" not in page
 
 
 def test_traces_of_car_and_cue_lie_over_each_other_in_degrees(plots):

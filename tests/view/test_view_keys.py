@@ -174,6 +174,10 @@ def test_text_with_values_in_lists_of_tables():
     assert changed_text(text, {"a[1].x": 3, "a[0].t.z": 4}) == (
         "[[a]]\nx = 1 # one\nt = {z = 4}\n[[a]]\nx = 3 # two\n[b]\ny = 1\n"
     )
+    inline = "surge = { gain = 0.3 } # mine\nsway = {gain = 1}\n"
+    assert changed_text(inline, {"surge.order": 3, "surge.on": True, "sway.order": 2, "sway.on": False}) == (
+        "surge = { gain = 0.3, order = 3, on = true} # mine\nsway = {gain = 1, order = 2, on = false}\n"
+    )
     assert changed_text(text, {"a[1].x": None}) == "[[a]]\nx = 1 # one\n[[a]]\n[b]\ny = 1\n"
     with pytest.raises(LookupError):
         changed_text(text, {"a[2].x": 3})

@@ -7,7 +7,7 @@ from motioncue._version import __version__
 from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketError
 
 if TYPE_CHECKING:
-    from motioncue.core.channels import ACTUATION_DTYPE, AHEAD_S, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
+    from motioncue.core.channels import ACTUATION_DTYPE, AHEAD_S, CHASSIS_DTYPE, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.cueing.preview import preview
     from motioncue.engine.assembly import actuate, cue, load_profile
     from motioncue.engine.embedding import Rigs, bind, relay
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTUATION_DTYPE",
     "AHEAD_S",
+    "CHASSIS_DTYPE",
     "CUE_DTYPE",
     "MOTION_DTYPE",
     "TICK_DTYPE",
@@ -65,6 +66,7 @@ def get_include() -> str:
 _LATER = {
     "ACTUATION_DTYPE": "motioncue.core.channels",
     "AHEAD_S": "motioncue.core.channels",
+    "CHASSIS_DTYPE": "motioncue.core.channels",
     "CUE_DTYPE": "motioncue.core.channels",
     "MOTION_DTYPE": "motioncue.core.channels",
     "TICK_DTYPE": "motioncue.core.channels",

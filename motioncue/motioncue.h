@@ -22,7 +22,7 @@ extern "C" {
 
 /* The layouts of motioncue.MOTION_DTYPE, CUE_DTYPE and ACTUATION_DTYPE.  All members have 8 bytes without gaps, so the
  * size determines every offset: made from core/channels.py by tests/support/declare.py */
-enum { MOTIONCUE_ACTUATORS = 12, MOTIONCUE_AHEAD = 7 };
+enum { MOTIONCUE_ACTUATORS = 12, MOTIONCUE_AHEAD = 7, MOTIONCUE_CHASSIS = 22 };
 #define MOTIONCUE_AHEAD_MARK "mcahead1"
 
 typedef struct motioncue_motion { /* what the vehicle does */
@@ -176,6 +176,10 @@ typedef struct motioncue_api {
     /* Tell an algorithm that plans what the car will do 0.06, 0.12, 0.25, 0.5, 1, 2 and 4 s from now, for the next step
      * alone: MOTIONCUE_AHEAD motions; one that is not finite is not known.  Other algorithms take no notice. */
     void (*look)(motioncue_stepper *stepper, const motioncue_motion *ahead);
+
+    /* Say what wheels and cab do, for `actuate` from then on: MOTIONCUE_CHASSIS numbers, in the order and the units of
+     * motioncue_actuation from car_suspension_front_left to car_cabin_yaw; NaN where it is not known, as all are at first. */
+    void (*wheels)(motioncue_stepper *stepper, const double *chassis);
 } motioncue_api;
 
 /* Available if Python.h is included first: return the table, or NULL with a Python exception set.  Needs the GIL; the

@@ -30,7 +30,9 @@ from motioncue.check.compare import (
     windows_of,
 )
 from motioncue.check.description import corrected, corrections, suspected
+from motioncue.check.forces import suspension_of
 from motioncue.check.signs import examine
+from motioncue.core.channels import WHEELS
 from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.intake import read_frames
 from motioncue.frames.settings import Watch
@@ -194,6 +196,7 @@ class Report(NamedTuple):
     left: list[str]  # wrong findings that no change corrects
     verdict: Literal["ok", "wrong", "unknown"]
     suspected: Sequence[str] = ()  # mistakes of the simulator, in words, of which each explains what no option mends
+    wheels: Sequence[Finding] = ()  # about the suspension's sense, if the source says something of it
 
 
 def check(
@@ -222,9 +225,9 @@ def check(
         )
     if timing.frames >= 2 and timing.rate_hz is None:
         raise PacketError(f"{system}: found no times in the packages or beside them; give the frames' rate (--rate)")
-    overall = _overall(findings, advice)
+    overall = _overall([*findings, *(found for found in source.wheels if found.verdict == "wrong")], advice)
     suspects = source.suspected(findings) if advice.left and not (advice.changes or advice.either) else []
-    return Report(timing, findings, *advice, overall, suspects)
+    return Report(timing, findings, *advice, overall, suspects, source.wheels)
 
 
 def _other_sizes(module: Any, packages: Sequence[bytes]) -> str:
@@ -263,6 +266,7 @@ class _Source:
         self._period = 1e9 / rate_hz if rate_hz else 0.0  # [ns]
         self._watch = watch
         self._drive: Drive | None = None  # as it was read at first
+        self.wheels: list[Finding] = []  # of that reading
 
     @cached_property
     def corrections(self) -> list[str]:
@@ -299,7 +303,7 @@ class _Source:
             return REFUSED_CORRECTION, NO_TIMING
         intake.watch(self._watch)
         intake.begin(1)
-        motion, places, part, held = read_frames(intake, self._packages, self._came, self._period, most)
+        motion, places, part, held, chassis = read_frames(intake, self._packages, self._came, self._period, most)
         arrival, own = self._clocks(motion)
         read = _read(intake.rejected, len(motion))._replace(digest=_digest(motion))
         steady = _steady(intake.discontinuities, held, len(motion))
@@ -317,11 +321,15 @@ class _Source:
             _velocity_in_world(module, options),
             _felt(module, acceleration),
             getattr(options, "rates", "") != "derived" and not getattr(module, "RATES_DERIVED", False),
+            None if chassis is None else chassis[:, : len(WHEELS)],
         )
         timed, clock = judge_clocks(own, arrival, drive)
         drive = drive._replace(time=motion["frame_time"] * np.nan if clock is None else clock)
-        self._drive = self._drive or drive
-        return [read, steady, timed, *examine(drive)], timing
+        found = examine(drive)
+        if self._drive is None:
+            self._drive = drive
+            self.wheels = suspension_of(drive, windows_of(drive), {finding.name: finding for finding in found})
+        return [read, steady, timed, *found], timing
 
     def _clocks(self, motion: Any) -> tuple[Any, Any]:
         """Return the frames' arrival times and their own times; None for missing ones."""

@@ -35,6 +35,7 @@ class Drive(NamedTuple):
     velocity_is_independent: bool = True  # independent of the attitude
     felt: frozenset[str] = FELT  # of surge, sway and heave, those that are independent of velocity and attitude
     rates_are_independent: bool = True  # independent of the attitude
+    travel: Array | None = None  # (n, 4) of the suspension of each wheel, in their order [m]; None if nothing is said
 
 
 class Windows(NamedTuple):

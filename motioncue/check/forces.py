@@ -1,6 +1,6 @@
 """The drive according to one track, from which the questions about its channels are answered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -402,3 +402,56 @@ def attitude_late(g: Going) -> float:
     better, whole = small - rest[best], float((expected**2).sum())
     clear = better * expected.size > SURE**2 * rest[best] and better > LEAST_BETTER * whole
     return float(DELAYS_S[best]) if clear and rest[best] < (1.0 - CORRELATION**2) * whole else 0.0
+
+
+BRAKING, TURNS = "suspension in braking", "suspension in turns"
+LEAST_M = 0.001  # spread of the travel that says something: less is the road
+LEAST_M_S2 = 1.0  # so does this of the acceleration
+AGREES, CONTRADICTS = 0.5, 0.75  # correlations; nobody is accused of what only may be
+
+
+def suspension_of(drive: Drive, w: Windows, found: Mapping[str, Finding]) -> list[Finding]:
+    """Judge the sense of the suspension's travel by where the load goes: forwards in braking, outwards in a turn.
+
+    A wheel that comes nearer to the body counts positive.  Surge and sway are believed if `found` calls them right.
+    """
+    if drive.travel is None:
+        return []
+    known = np.asarray(np.isfinite(drive.travel).all(axis=1))
+    if not known.sum() > 0.5 * len(known):
+        return []
+    frames = np.arange(len(known))
+    wheels = [np.interp(frames, frames[known], wheel[known]) for wheel in drive.travel.T]
+    front_left, front_right, rear_left, rear_right = (mean(drive, w, wheel) for wheel in wheels)
+    forwards = 0.5 * (front_left + front_right - rear_left - rear_right)
+    outwards = 0.5 * (front_left + rear_left - front_right - rear_right)
+    braking = _loaded(
+        BRAKING, forwards, -mean(drive, w, drive.motion["surge"]), found[SURGE], "brake hard, several times"
+    )
+    turns = _loaded(TURNS, outwards, mean(drive, w, drive.motion["sway"]), found[SWAY], CURVES)
+    verdicts = (braking.verdict, turns.verdict)
+    cures = {("wrong", "ok"): "front and rear are exchanged", ("ok", "wrong"): "left and right are exchanged"}
+    cure = cures.get(verdicts, "turn the sign of its fields")
+    return [
+        each._replace(evidence=f"{each.evidence}: it gives where it should be pressed; {cure}")
+        if each.verdict == "wrong"
+        else each
+        for each in (braking, turns)
+    ]
+
+
+def _loaded(name: str, travel: Array, load: Array, told: Finding, maneuver: str) -> Finding:
+    """Judge whether a difference of travel follows the acceleration that presses it."""
+    strong, spread = int((np.abs(load) > LEAST_M_S2).sum()), float(np.std(travel)) if len(travel) else 0.0
+    evidence = f"{strong} windows of {WINDOW_S} s with more than {LEAST_M_S2:g} m/s^2"
+    if strong < WINDOWS or spread < LEAST_M:
+        return open_(name, f"{evidence}, {1e3 * spread:.2g} mm of travel", maneuver)
+    follows = float(np.corrcoef(travel, load)[0, 1])
+    evidence = f"correlation {follows:+.2f} over {evidence}"
+    if told.verdict != "ok":
+        return open_(name, f"{evidence}; as sure as {told.name}", maneuver)
+    if follows > AGREES:
+        return Finding(name, "ok", evidence)
+    if follows < -CONTRADICTS:
+        return Finding(name, "wrong", evidence)
+    return Finding(name, "unknown", f"{evidence}: neither agreement nor its opposite", maneuver)

@@ -145,6 +145,7 @@ def command(
                 "verdict": report.verdict,
                 "timing": report.timing._asdict(),
                 "findings": [finding._asdict() for finding in report.findings],
+                "wheels": [finding._asdict() for finding in report.wheels],
                 "options": [option._asdict() for option in report.options],
                 "changes": report.changes,
                 "either": report.either,
@@ -355,6 +356,8 @@ def _print(heard: Examined, report: Any) -> None:
     ]
     print_summary(f"motioncue check · {heard.system}, {heard.what}", rows)
     for finding in report.findings:
+        echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
+    for finding in report.wheels:
         echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
     for option in report.options:
         echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)

@@ -29,6 +29,7 @@ from motioncue.cli.terminal import (
     Rate,
     Screen,
     View,
+    chassis_facts,
     microseconds,
     platform_rows,
     print_summary,
@@ -317,7 +318,8 @@ class SimulatorView:
                     ("in", f"{self._rate.add(elapsed_s, self._count):5.1f} frames/s"),
                     ("frames", str(self._count)),
                     ("rejected", str(sum(stats["rejected"].values()))),
-                ]
+                ],
+                *([chassis_facts(stats["chassis"])] if "chassis" in stats else []),
             ],
             series=self._history.add(elapsed_s, [values_of(stats["motion"] or {})]),
             scales=self._history.scales,

@@ -29,6 +29,7 @@ from motioncue.cli.watch import EngineView, watch
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
 from motioncue.engine.fitting import Fit, fit, unlimited
+from motioncue.engine.journal import Log, SeatLog
 from motioncue.engine.pipeline import refuse_fixed
 from motioncue.errors import ConfigError, MotioncueError, not_among
 from motioncue.profile.profile import Profile, builtin_profiles
@@ -190,7 +191,7 @@ class Folder(Looking):
         return True
 
 
-def judged(profile: Profile) -> tuple[Fit | None, float | None]:
+def judged(profile: Profile, log: Log = log) -> tuple[Fit | None, float | None]:
     """Log what a profile's cue makes of its platform; return how it fits, and what it misses of rest."""
     found = fit(profile)
     for line in [] if found is None else found.lines():
@@ -294,12 +295,11 @@ def command(
             title = f"motioncue run · {path_of(settings)}"
             found, rest = judged(settings)
             running = Engine(settings, record=recording(file, last_s, force))
-            others = {Path(seat).stem: Engine(load_profile(seat), beside=running) for seat in seats}
-            if len(others) < len(seats):
+            if len({Path(seat).stem for seat in seats}) < len(seats):
                 raise ConfigError(f"--seat: found {', '.join(seats)}, allowed are different names")
+            others = {Path(seat).stem: Engine(load_profile(seat), beside=running) for seat in seats}
             for name, other in others.items():
-                log.info("seat %s:", name)
-                judged(other.profile)
+                judged(other.profile, SeatLog(name))
             if folder is not None:
                 folder.engine = running
                 profile = str(Path(profile, f"{folder.used}.toml"))

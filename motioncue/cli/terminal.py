@@ -20,6 +20,7 @@ from rich.style import Style
 from rich.text import Text
 
 from motioncue.cli.common import NonblockingOutput, folded
+from motioncue.core.channels import WHEELS
 from motioncue.engine.journal import CALM
 from motioncue.view.model import CHANNELS, Channel, verdict
 
@@ -570,6 +571,22 @@ class Screen:
         if self._output is not None and not self._output.pending:
             width, height = self._console.size
             self._live.update(render(view, width, height, self._glyphs), refresh=True)
+
+
+CHASSIS = (("suspension", 1e3, "mm"), ("suspension_velocity", 1e3, "mm/s"), ("slip", 1.0, ""), ("rumble", 1.0, ""))
+"""What a source says of each wheel, as it is shown: channel, factor, unit."""
+
+
+def chassis_facts(said: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return facts about the wheels, from front left to rear right, and the cab, as far as they are said."""
+    out = []
+    for name, factor, unit in CHASSIS:
+        values = [said.get(f"{name}_{wheel}") for wheel in WHEELS]
+        if any(value is not None for value in values):
+            each = " ".join("-" if value is None else f"{factor * value:.3g}" for value in values)
+            out.append((name.replace("_", " "), f"{each} {unit}".strip()))
+    cab = [f"{name.removeprefix('cabin_')} {value:.2g}" for name, value in said.items() if name.startswith("cabin_")]
+    return [*out, *([("cab", ", ".join(cab))] if cab else [])]
 
 
 def print_summary(title: str, rows: Sequence[tuple[str, str]]) -> None:

@@ -178,6 +178,7 @@ def _raised(name: str, size: float, turns: bool) -> float:
 ALONG = 0.05  # share of the way to the nearer end
 TRACE_S = 30.0  # of an axis
 LEAST_S = 0.0005  # shorter times are not written
+UNCLEAR = 0.05  # share of the motion that is unexplained, from which on that is said
 
 
 @click.command("identify")
@@ -186,12 +187,12 @@ LEAST_S = 0.0005  # shorter times are not written
 @way_option(ALONG, "How far it moves along an axis, as a share of the way to the nearer end")
 @json_option
 def measure(file: str, overrides: tuple[str, ...], share: float, as_json: bool) -> None:
-    """Measure lag, dead time and speed of a platform whose replies say where its actuators are; nobody sits on it.
+    """Measure lag, dead time and bounds of a platform whose replies say where its actuators are; nobody sits on it.
 
     It rises to neutral, then moves along each axis in small sines of 0.5, 1 and 2 Hz and small steps, within all
     bounds, and goes down at the end, at Ctrl-C too.  Then lag_s, by which what is sent leads, dead_time_s, which
-    virtual platforms have, and the speed of actuators that were slower than asked are written into the profile, when
-    you say so.
+    virtual platforms have, and speed and acceleration of actuators that were slower than asked are written into the
+    profile, when you say so.
 
     \b
     Example:  motioncue identify rig.toml
@@ -224,6 +225,8 @@ def measure(file: str, overrides: tuple[str, ...], share: float, as_json: bool) 
 
 def _row(found: Found) -> str:
     slow = "" if found.speed is None else f"; no faster than {found.speed:.3g} /s: slower than the profile says"
+    slow += "" if found.acceleration is None else f"; accelerates by no more than {found.acceleration:.3g} /s^2"
+    slow += "; no bound of speed or acceleration explains it" if found.unexplained > UNCLEAR and not slow else ""
     return (
         f"lag {1e3 * found.lag_s:.1f} ms, dead time {1e3 * found.dead_time_s:.1f} ms, "
         f"{found.unexplained:.1%} unexplained{slow}"

@@ -2,12 +2,13 @@
 
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.math cimport NAN
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.core.records cimport Actuation, Cue, Motion
+from motioncue.core.records cimport CHASSIS, Actuation, Cue, Motion
 from motioncue.engine.embed cimport Feeder, FeederState, Stepper, feeder_take
 from motioncue.engine.tick cimport CueingState, cueing_actuate, cueing_look, cueing_reset, cueing_step
 
@@ -44,6 +45,7 @@ cdef extern from "motioncue/motioncue.h" nogil:
         int (*feed)(motioncue_engine*, const void*, size_t) noexcept nogil
         void (*stop)(motioncue_engine*) noexcept nogil
         void (*look)(motioncue_stepper*, const motioncue_motion*) noexcept nogil
+        void (*wheels)(motioncue_stepper*, const double*) noexcept nogil
 
 
 ctypedef struct Handle:     # the target of a motioncue_stepper*
@@ -51,19 +53,25 @@ ctypedef struct Handle:     # the target of a motioncue_stepper*
     int64_t period_ns
     bint parked
     Motion* car             # read by an output that sends the car's own motion; NULL if none does
+    double chassis[CHASSIS] # read by an output that sends wheels, suspension and cab
     PyObject* stepper       # owns the memory behind the other pointers
 
 
 cdef Handle* made(const char* profile, double rate_hz) except NULL:
     cdef Stepper stepper
     cdef Handle* handle
+    cdef int place
     if profile == NULL:
         raise ValueError("profile: found NULL, allowed is a name or a path")
     stepper = bind((<bytes>profile).decode(), rate_hz=rate_hz if rate_hz != 0.0 else None)
     handle = <Handle*>malloc(sizeof(Handle))
     if handle == NULL:
         raise MemoryError
-    handle[0] = Handle(stepper.cueing, stepper.period_ns, False, NULL, <PyObject*>stepper)
+    handle.cueing, handle.period_ns, handle.parked = stepper.cueing, stepper.period_ns, False
+    handle.car, handle.stepper = NULL, <PyObject*>stepper
+    for place in range(CHASSIS):
+        handle.chassis[place] = NAN
+    stepper._cueing.read_chassis(handle.chassis)
     if "car_surge" in stepper._cueing.settings.chains[0].fills:
         handle.car = <Motion*>stepper._in
     Py_INCREF(stepper)
@@ -120,6 +128,11 @@ cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue
 cdef void look(motioncue_stepper* stepper, const motioncue_motion* ahead) noexcept nogil:
     if stepper != NULL and ahead != NULL:
         cueing_look((<const Handle*>stepper).cueing, <const Motion*>ahead, False)
+
+
+cdef void wheels(motioncue_stepper* stepper, const double* chassis) noexcept nogil:
+    if stepper != NULL and chassis != NULL:
+        memcpy((<Handle*>stepper).chassis, chassis, CHASSIS * sizeof(double))
 
 
 cdef void park(motioncue_stepper* stepper, int parked) noexcept nogil:
@@ -204,7 +217,7 @@ cdef void stop(motioncue_engine* engine) noexcept with gil:
 
 cdef motioncue_api table = motioncue_api(
     MOTIONCUE_ABI, sizeof(motioncue_api),
-    create, period_ns, step, reset, destroy, retune, output, park, start, feed, stop, look
+    create, period_ns, step, reset, destroy, retune, output, park, start, feed, stop, look, wheels
 )
 
 

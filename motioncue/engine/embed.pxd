@@ -48,5 +48,6 @@ cdef class Stepper(Cued):
     cdef readonly object cue
     cdef readonly object actuation
     cdef readonly object ahead
+    cdef readonly object chassis
     cdef readonly int64_t period_ns
     cdef tuple _alive           # owns the memory behind the pointers

@@ -3,7 +3,7 @@
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
 from motioncue.core.clock cimport Clock, Time
@@ -24,7 +24,7 @@ from itertools import combinations
 
 import numpy as np
 
-from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.channels import ACTUATION_DTYPE, CHASSIS_DTYPE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.errors import ConfigError
 
 __all__ = ["Feeder", "Relay", "Stepper"]
@@ -180,18 +180,20 @@ cdef class Stepper(Cued):
     ahead : ndarray of MOTION_DTYPE, shape (7,), optional
         Read by each step: what the car will do `motioncue.AHEAD_S` from then, if the controller knows; a row that is not
         finite is not known.  An algorithm that does not plan takes no notice.
+    chassis : ndarray of CHASSIS_DTYPE, shape (1,), optional
+        Read by each step for an actuation that sends it: what wheels and cab do; NaN where it is not known.
     tune : callable, optional
         Called by `retune` with the change and with a function that takes the resulting Settings.
 
     Raises
     ------
     ConfigError
-        If `motion`, `cue`, `actuation` or `ahead` is not an array of its kind, or two of them share memory.
+        If an array is not one of its kind, or two of them share memory.
 
     Attributes
     ----------
-    motion, cue, actuation, ahead : ndarray
-        The bound arrays; `actuation` and `ahead` are None if none was given.
+    motion, cue, actuation, ahead, chassis : ndarray
+        The bound arrays; the last three are None if none was given.
     period_ns : int
         Time from one step to the next [ns].
     parked : bool
@@ -206,7 +208,7 @@ cdef class Stepper(Cued):
     """
 
     def __cinit__(
-        self, Settings settings not None, motion=None, cue=None, *, actuation=None, ahead=None, tune=None
+        self, Settings settings not None, motion=None, cue=None, *, actuation=None, ahead=None, chassis=None, tune=None
     ):
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
         self.cue = checked("cue", cue, "CUE_DTYPE", CUE_DTYPE, True)
@@ -218,7 +220,9 @@ cdef class Stepper(Cued):
         if ahead is not None:
             self.ahead = seen = checked("ahead", ahead, "MOTION_DTYPE", MOTION_DTYPE, False, AHEAD)
             self._seen = &seen[0]
-        bound = {"motion": self.motion, "cue": self.cue, "actuation": actuation, "ahead": ahead}
+        if chassis is not None:
+            self.chassis = checked("chassis", chassis, "CHASSIS_DTYPE", CHASSIS_DTYPE, False)
+        bound = {"motion": self.motion, "cue": self.cue, "actuation": actuation, "ahead": ahead, "chassis": chassis}
         bound = {name: array for name, array in bound.items() if array is not None}
         for name, other in combinations(bound, 2):
             if (name, other) != ("motion", "ahead") and np.may_share_memory(bound[name], bound[other]):
@@ -229,6 +233,8 @@ cdef class Stepper(Cued):
         self._out = &target[0]
         self.cue_by(settings, tune)
         self._cueing.read_motion(self._in, NULL, NULL)
+        if chassis is not None:
+            self._cueing.read_chassis(<const double*><uintptr_t>chassis.ctypes.data + 1)    # behind the time
         self.period_ns = settings.period_ns
         # These views keep the arrays from being resized.
         self._alive = tuple(map(memoryview, bound.values()))

@@ -27,6 +27,7 @@ def bind(
     *,
     rate_hz: float | None = None,
     ahead: npt.NDArray[np.void] | None = None,
+    chassis: npt.NDArray[np.void] | None = None,
 ) -> Stepper:
     """Return the profile's cueing for your own loop: each `step` reads `motion` and fills `cue`.
 
@@ -45,11 +46,13 @@ def bind(
     ahead : ndarray of MOTION_DTYPE, shape (7,), optional
         Read by each step of an algorithm that plans: what the car will do `motioncue.AHEAD_S` from then, if you know,
         as with a route that drives itself.  A row with NaN is not known: it is foreseen, as all are without `ahead`.
+    chassis : ndarray of CHASSIS_DTYPE, shape (1,), optional
+        Read by each step that fills an `actuation` with what wheels and cab do; NaN where you do not know it.
 
     Raises
     ------
     ConfigError
-        If the profile or the rate is refused, or `motion`, `cue`, `actuation` or `ahead` is not an array of its kind.
+        If the profile or the rate is refused, or an array is not one of its kind.
 
     Notes
     -----
@@ -67,7 +70,7 @@ def bind(
     array([0.179])
     """
     tuner = _tuner(profile, rate_hz)
-    return Stepper(tuner.settings, motion, cue, actuation=actuation, ahead=ahead, tune=tuner)
+    return Stepper(tuner.settings, motion, cue, actuation=actuation, ahead=ahead, chassis=chassis, tune=tuner)
 
 
 def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:

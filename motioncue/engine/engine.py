@@ -6,6 +6,7 @@ import math
 import os
 import socket
 import threading
+import weakref
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -20,8 +21,8 @@ from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver
 from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, streams_of
 from motioncue.engine.embed import Feeder
 from motioncue.engine.emitter import Ending
-from motioncue.engine.journal import CALM, Journal, Outputs, event_line
-from motioncue.engine.laps import LapKeeper
+from motioncue.engine.journal import CALM, LOG, Journal, Log, Outputs, SeatLog, event_line
+from motioncue.engine.laps import LapKeeper, laps_file
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Change, Pipeline
 from motioncue.engine.reception import Companion, Reception, beside_driver
@@ -39,8 +40,6 @@ from motioncue.transports.udp import fail_if_unheard, open_sender
 from motioncue.wire.packet import Encoding
 
 __all__ = ["Engine"]
-
-log = logging.getLogger("motioncue")
 
 SHOWN = 5  # changed settings to name in one line of the log
 DRAIN_S = 0.1  # interval at which events are moved from the loops' queues to the log
@@ -62,12 +61,14 @@ class Engine:
         What to record, and where; the profile's ``[record]`` if not given.
     beside : Engine, optional
         Another rig, such as the driver's: what its simulator sends moves this one too, for another head.  Of this
-        profile's source, only ``head_m`` and ``bridge`` count.  Start the other one first.
+        profile's source, only ``head_m`` and ``bridge`` count.  Start the other one first.  Lines of the log begin with
+        ``seat`` and its profile's name.
 
     Raises
     ------
     ConfigError
-        If the profile is refused; on entering: if the recording cannot be made.
+        If the profile is refused, or keeps laps in the file of another rig on the same simulator; on entering: if the
+        recording cannot be made.
     EndpointError
         On entering: if another program drives the platform at an output, the source's endpoint is in use or not
         available, or a controller does not let itself be checked in.
@@ -112,6 +113,11 @@ class Engine:
         if beside is not None:
             check(profile)
         self._beside: Engine | None = beside
+        self._rigs = [weakref.ref(self)]  # of a driver: every rig made beside it, which tells their names apart
+        self._log: Log = LOG
+        if beside is not None:
+            self._log = SeatLog(self._seat_name(profile.name))
+            beside._rigs.append(weakref.ref(self))
         self._asked = "engage"  # newest request
         self.seats: list[Engine] = []
         """The engines that run beside this one."""
@@ -122,7 +128,7 @@ class Engine:
         self._takes_signals = True  # those by which the system ends a program
         self._logged = 0  # transitions logged
         self._lost = 0  # events lost
-        self._journal = Journal()
+        self._journal = Journal(log=self._log)
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
         self._replies: dict[str, Replies] = {}  # of controllers that answer, by their URL
@@ -137,9 +143,38 @@ class Engine:
         self._record = profile.record if record is None else record
         self._keeper: LapKeeper | None = None
         if profile.laps is not None:
+            self._refuse_shared_laps()
             car = None if profile.source.car is None else lambda: self.car
             along, recall = self._pipeline.emitter.along, self._pipeline.recall
-            self._keeper = LapKeeper(profile.laps, profile.name, along, recall, car)
+            self._keeper = LapKeeper(profile.laps, profile.name, along, recall, car, self._log)
+
+    def _seat_name(self, name: str) -> str:
+        """Return what lines of the log call this seat: its profile's name, with its number if another one has that."""
+        assert self._beside is not None
+        number = len(self._beside._rigs)
+        others = [rig._log.seat for rig in self._others() if isinstance(rig._log, SeatLog)]
+        return f"{name} {number}" if name in others else name or str(number)
+
+    def _others(self) -> "list[Engine]":
+        """Return the rigs on the same simulator, this one left out, that have not ended."""
+        driver = self if self._beside is None else self._beside
+        rigs = [rig() for rig in driver._rigs]
+        return [rig for rig in rigs if rig is not None and rig is not self and not rig._ended.is_set()]
+
+    def _refuse_shared_laps(self) -> None:
+        """Refuse to keep laps in the file of another rig on the same simulator, which has the same car."""
+        own = self._laps_file()
+        for rig in self._others():
+            if own is not None and rig._laps_file() == own:
+                who = f"seat {rig._log.seat}" if isinstance(rig._log, SeatLog) else "the driver"
+                raise ConfigError(
+                    f"laps: found {str(own)!r}, which {who} keeps too; allowed is a laps.name or laps.folder of its own"
+                )
+
+    def _laps_file(self) -> Path | None:
+        """Return the file of the laps, the car left out; None if none are kept."""
+        profile = self.profile
+        return None if profile.laps is None else laps_file(profile.laps, profile.name, None).resolve()
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.
@@ -220,7 +255,7 @@ class Engine:
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
             if self._record is not None:
-                opened.enter_context(self._pipeline.record(self._record, {}))
+                opened.enter_context(self._pipeline.record(self._record, {}, self._log))
             if self._keeper is not None:
                 opened.enter_context(self._keeper)
             self._tell_beginning()
@@ -269,34 +304,36 @@ class Engine:
         """Log where motion is expected from, and what is unusual about this run."""
         source = self.profile.source
         if self._beside is not None:
-            who = f"{self.profile.name}: beside {self._beside.profile.name}"
+            who = f"beside {self._beside.profile.name}"
         elif source.endpoints:
             who = f"waiting for {source.system} at {', '.join(source.endpoints)}"
         else:
             who = f"waiting for this program to feed {self.profile.name}"
-        log.info("%s", who)
+        self._log.info("%s", who)
         for line in bounds_in_force(self.profile):
-            log.info("%s", line)
+            self._log.info("%s", line)
         self._warn_of_bounds_off()
         self._warn_of_inverted()
         if late := leaving_of(self.profile).late():
-            log.warning("%s", late)
+            self._log.warning("%s", late)
         if not isinstance(self._receiver, Reception):
             return
         if self._receiver.held:
-            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
+            self._log.warning(
+                "a program still holds its end of an earlier engine's pipe: served as soon as that is closed"
+            )
         if self._receiver.deaf:
-            log.warning("source.allow names no host: nothing that comes will be heard")
+            self._log.warning("source.allow names no host: nothing that comes will be heard")
 
     def _warn_of_bounds_off(self) -> None:
         """Warn of bounds of the profile that are off."""
         if off := bounds_off(self.profile):
-            log.warning("bounds off: %s", "; ".join(off))
+            self._log.warning("bounds off: %s", "; ".join(off))
 
     def _warn_of_inverted(self) -> None:
         """Warn of gains that turn a sense round."""
         if keys := inverted(self.profile):
-            log.warning("inverted, which is worse than no motion unless it is meant: %s", ", ".join(keys))
+            self._log.warning("inverted, which is worse than no motion unless it is meant: %s", ", ".join(keys))
 
     def feed(self, motion: Any, ahead: npt.NDArray[np.void] | None = None) -> bool:
         """Take one frame from the program that runs this engine.
@@ -392,7 +429,7 @@ class Engine:
             held.callback(self._claims.close)  # behind the last packet, whether or not anybody closes the engine
             granted = emitter.prepare_thread(output.core, output.lock_memory)
             if output.core is not None and not granted["core"]:
-                log.warning(
+                self._log.warning(
                     "output.core = %d: this process may not use that processor; any sends the packets", output.core
                 )
             granted |= held.enter_context(machine_awake())
@@ -401,7 +438,7 @@ class Engine:
             self._grant(granted)
             emitter.run()
         if not emitter.rested:
-            log.error("the platform was not at rest in time: packets stop where they are")
+            self._log.error("the platform was not at rest in time: packets stop where they are")
 
     def _drain(self) -> None:
         while not self._ended.wait(DRAIN_S):

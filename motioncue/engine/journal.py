@@ -3,17 +3,34 @@
 import logging
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from motioncue.transports.line import error_text
 
-__all__ = ["CALM", "MESSAGES", "REFUSED", "Journal", "Outputs", "event_line"]
+__all__ = ["CALM", "LOG", "MESSAGES", "REFUSED", "Journal", "Log", "Outputs", "SeatLog", "event_line"]
 
-log = logging.getLogger("motioncue")
+LOG = logging.getLogger("motioncue")
+"""Where everything is logged."""
 
 AT_ONCE = 3  # lines of a kind that are logged at once
 WINDOW_S = 10.0  # from the first line of a kind; more than AT_ONCE are counted until this has passed
 HEARD_S = 3.0  # without an "unheard" report, after which an output counts as heard: distant hosts report once a second
+
+
+class SeatLog(logging.LoggerAdapter[logging.Logger]):
+    """Logs what one of several seats has to say: its name stands before each line."""
+
+    def __init__(self, seat: str) -> None:
+        super().__init__(LOG)
+        self.seat = seat
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log a line."""
+        self.logger.log(level, f"seat %s: {msg}", self.seat, *args, **kwargs)
+
+
+Log: TypeAlias = logging.Logger | SeatLog
+"""What an engine and its parts log with."""
 
 
 class Journal:
@@ -22,8 +39,8 @@ class Journal:
     Units: `clock` [s].
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, log: Log = LOG) -> None:
+        self._clock, self._log = clock, log
         self._kinds: dict[Hashable, _Kind] = {}
 
     def say(self, kind: Hashable, level: int, text: str) -> None:
@@ -32,7 +49,7 @@ class Journal:
         known.lines += 1
         known.newest = (level, text)
         if known.lines <= AT_ONCE:
-            log.log(level, "%s", text)
+            self._log.log(level, "%s", text)
 
     def tell(self, *, end: bool = False) -> None:
         """Log how many lines were counted; call it a few times a second, and at the end."""
@@ -44,7 +61,7 @@ class Journal:
             del self._kinds[kind]
             if known.lines > AT_ONCE:
                 level, text = known.newest
-                log.log(level, "%s ... %d more in the last %.0f s", text, known.lines - AT_ONCE, max(age, 1.0))
+                self._log.log(level, "%s ... %d more in the last %.0f s", text, known.lines - AT_ONCE, max(age, 1.0))
                 # A kind that continues gets no first lines again.
                 self._kinds[kind] = _Kind(now, AT_ONCE)
 

@@ -1,6 +1,5 @@
 """Laps kept from one run to the next: files by track and car, read and written in a thread of their own."""
 
-import logging
 import os
 import re
 import stat
@@ -12,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from motioncue.engine.along import LARGEST, Along, Recalled
+from motioncue.engine.journal import LOG, Log
 from motioncue.errors import PacketError
 from motioncue.profile.profile import KeptLaps
 from motioncue.recording.atomic_file import write_atomically
 
 __all__ = ["LapKeeper", "laps_file", "read_laps", "write_laps"]
-
-log = logging.getLogger("motioncue")
 
 LOOK_S = 0.1  # interval at which the simulator's car is looked at
 STOOD_S = 1.0  # that the simulator names another car, before its file is read: a menu runs through many
@@ -91,7 +89,9 @@ class LapKeeper:
         along: Along,
         recall: Callable[[bytes], Recalled],
         car: Callable[[], int | str | None] | None = None,
+        log: Log = LOG,
     ) -> None:
+        self._log = log
         self._laps, self._profile, self._along, self._recall, self._car = laps, profile, along, recall, car
         self._path: Path | None = None  # of what is felt now; None before it is known
         self._named: tuple[int | str | None, float] = (None, 0.0)  # the newest car, and since when [s]
@@ -119,7 +119,7 @@ class LapKeeper:
         self._thread.join(PATIENCE_S)
         if self._thread.is_alive():
             self._counts["errors"] += 1
-            log.error("laps: the disk does not answer; what was driven since they were written is not kept")
+            self._log.error("laps: the disk does not answer; what was driven since they were written is not kept")
 
     def _run(self) -> None:
         while not self._stopping.wait(LOOK_S):
@@ -175,7 +175,7 @@ class LapKeeper:
         if recalled is None:  # nothing to go on from: what was driven so far belongs to it
             self._begin(path, 0, now)
             return
-        log.info("laps: %d rows of %s", len(recalled), path)
+        self._log.info("laps: %d rows of %s", len(recalled), path)
         self._next, self._recalled = path, recalled
 
     def write(self) -> None:
@@ -199,5 +199,5 @@ class LapKeeper:
     def _failure(self, text: str) -> None:
         self._counts["errors"] += 1
         if text != self._failed:
-            log.warning("laps: %s", text)
+            self._log.warning("laps: %s", text)
         self._failed = text

@@ -16,6 +16,7 @@ from motioncue.engine.along import Recalled
 from motioncue.engine.assembly import check_pose, intake_of, load_profile, settings_of
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.fitting import gains_for
+from motioncue.engine.journal import LOG, Log
 from motioncue.engine.leaving import check_leaving
 from motioncue.engine.tick import Settings
 from motioncue.errors import ConfigError
@@ -196,14 +197,14 @@ class Pipeline:
         if self.recorder is not None:
             self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(settings.profile))
 
-    def record(self, record: Record, about: dict[str, str]) -> "Recorder":
+    def record(self, record: Record, about: dict[str, str], log: Log = LOG) -> "Recorder":
         """Record both loops; return the recorder, which the caller enters before they begin."""
         from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
 
         ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
         self.emitter.record(ticks)
         self.intake.record(source)
-        self.recorder = Recorder(record, [ticks, source], msgspec.to_builtins(self.profile), about=about)
+        self.recorder = Recorder(record, [ticks, source], msgspec.to_builtins(self.profile), about=about, log=log)
         return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
@@ -249,6 +250,7 @@ class Pipeline:
             "events": self.intake.discontinuities,
             "limits": self._bounds() or "none",
             "limited": self.emitter.settings.limits.shares() | self._output_shares(),
+            **({"chassis": said} if (said := self.intake.chassis_said()) else {}),
             **({"algorithm": algorithm} if algorithm else {}),
             **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
         }

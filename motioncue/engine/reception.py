@@ -250,4 +250,5 @@ class Listener:
             "repeats": self._intake.repeats,
             "replies_sent": self._intake.replies,
             "motion": {name: np.asarray(motion[name]).item() for name in names} or None,
+            **({"chassis": said} if (said := self._intake.chassis_said()) else {}),
         }

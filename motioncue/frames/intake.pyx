@@ -31,6 +31,7 @@ from motioncue.wire.messages cimport (
 )
 
 from motioncue.core.channels import AHEAD_MARK, MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.channels import CHASSIS as CHASSIS_CHANNELS
 from motioncue.core.threads import NAMES
 from motioncue.frames.settings import UNWATCHED
 from motioncue.frames.settings import Watch as Thresholds
@@ -342,12 +343,20 @@ cdef class Intake:
     def chassis(self):
         """Return what the newest package said of wheels, suspension and cab: an array of the order of ``CHASSIS``.
 
-        None if the source says nothing of them; for use without a receiver.
+        None if the source says nothing of them.  While a receiver runs, numbers of two packages may be among them: good
+        enough to be shown.
         """
         cdef int i
         if not self.intake.publication.with_chassis:
             return None
         return np.array([self.intake.chassis[i] for i in range(CHASSIS)])
+
+    def chassis_said(self):
+        """Return the same by name, without what is unknown; empty if the source says nothing."""
+        values = self.chassis()
+        if values is None:
+            return {}
+        return {channel.name: value for channel, value in zip(CHASSIS_CHANNELS, values.tolist(), strict=True) if value == value}
 
     def world(self):
         """Return position and velocity of the newest frame in world axes [m, m/s].
@@ -640,10 +649,15 @@ cdef class Session(Intake):
 
 
 def read_frames(Intake intake not None, packages, came, double period_ns, most):
-    """Return frames, places and velocities [m, m/s], discontinuities up to each, and frames held."""
+    """Return frames, places and velocities [m, m/s], discontinuities up to each, frames held, and the chassis of each.
+
+    The last is None if the source says nothing of it.
+    """
     motion = np.zeros(len(packages), dtype=MOTION_DTYPE)
     world = np.zeros((len(packages), 2, 3))
     part = np.zeros(len(packages), dtype=np.intp)
+    chassis = np.zeros((len(packages) if intake.intake.publication.with_chassis else 0, <int>CHASSIS))
+    cdef double[:, ::1] wheels = chassis
     cdef Motion[::1] motions = motion
     cdef double[:, :, ::1] places = world
     cdef Py_ssize_t[::1] parts = part
@@ -670,5 +684,7 @@ def read_frames(Intake intake not None, packages, came, double period_ns, most):
         for code in range(kinds):
             parts[n] += mc_load(&s.counters.events[code])
         held += s.publication.frozen
+        if wheels.shape[0]:
+            memcpy(&wheels[n, 0], s.chassis, sizeof(s.chassis))
         n += 1
-    return motion[:n], world[:n], part[:n], held
+    return motion[:n], world[:n], part[:n], held, chassis[:n] if len(chassis) else None

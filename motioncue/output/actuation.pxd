@@ -145,6 +145,8 @@ ctypedef struct ChassisState:
     bint lifts              # the corners of the platform follow the wheels
     double lift_gain        # [m/m]
     Limit lift_limits[4]    # on what each wheel adds [m]
+    Limit lift_wanted[4]    # newer ones, which follow from bounds of the posts and wait likewise
+    bint lift_waits[4]
     double lift_pass        # of the high-pass [1/tick]
     double lift_slow[4]     # its states: what of each wheel's travel is slower [m]
     double lift_plane[3][4] # heave [m/m], roll and pitch [rad/m] by the height of each corner

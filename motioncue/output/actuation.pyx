@@ -217,6 +217,8 @@ cdef void lift_corners(ChassisState* s, double weight, Cue* cue) noexcept nogil:
             s.lift_slow[i] = s.newest[i]    # nothing is a bump that came before
         s.lift_slow[i] += s.lift_pass * (s.newest[i] - s.lift_slow[i])
         height = weight * s.lift_gain * (s.newest[i] - s.lift_slow[i])
+        if s.lift_waits[i]:
+            take_wanted(&s.lift_limits[i], &s.lift_wanted[i], &s.lift_waits[i], &height)
         limiter_step(&s.lift_limits[i], &height)
         cue.heave_displacement += s.lift_plane[0][i] * height
         cue.roll += s.lift_plane[1][i] * height
@@ -283,7 +285,10 @@ cdef void chassis_continue(
     s.fade.pace = pace
     memcpy(s.newest, before.newest, sizeof(s.newest))
     memcpy(s.lift_slow, before.lift_slow, sizeof(s.lift_slow))
-    memcpy(s.lift_limits, before.lift_limits, sizeof(s.lift_limits))    # fixed while it runs
+    for i in range(WHEELS):
+        s.lift_wanted[i] = s.lift_limits[i]
+        s.lift_limits[i] = before.lift_limits[i]
+        s.lift_waits[i] = True
     for i in range(CHASSIS):
         s.wanted[i] = s.limits[i]
         s.limits[i] = before.limits[i]

@@ -22,7 +22,7 @@ from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.schema import Event, Hole, Laps, Package, records_at
 from motioncue.safety.supervisor import State
 
-log = logging.getLogger("motioncue")
+LOG = logging.getLogger("motioncue")
 
 RING_BYTES = 8 << 20
 """Size of the ring for a source: more than ten seconds of the largest packages at 400 Hz."""
@@ -161,7 +161,9 @@ class Recorder:
         settings: Mapping[str, Any],
         *,
         about: Mapping[str, str] | None = None,
+        log: "logging.Logger | logging.LoggerAdapter[logging.Logger]" = LOG,
     ) -> None:
+        self._log = log
         record = record if isinstance(record, Record) else Record(file=str(record))
         self._path, self._rings, self._force = Path(record.file).absolute(), rings, record.force
         self._last_s, self._roll_s = record.last_s, record.roll_s
@@ -277,7 +279,7 @@ class Recorder:
         self._thread.join(PATIENCE_S)
         self._gave_up = self._thread.is_alive()
         if self._gave_up:
-            log.error(
+            self._log.error(
                 "recording: the disk does not answer; %d records that it has not taken are lost", self._outstanding()
             )
 
@@ -323,7 +325,7 @@ class Recorder:
             self._forget(self._recent[0].since if self._recent else self._taken)
         if self._unrecorded() and not self._short:
             self._short = True
-            log.warning("recording: the disk is too slow; what finds no room in memory is lost, and counted")
+            self._log.warning("recording: the disk is too slow; what finds no room in memory is lost, and counted")
 
     def _add_recent(self, batch: Emptied, last_s: float) -> None:
         """Add records to those in memory, and drop what is too old; what exceeds the memory is lost."""
@@ -431,7 +433,7 @@ class Recorder:
             self._count()
             if self._out is not None:
                 lost = self._lost - self._out
-                log.warning("recording: goes on in %s; %d records were lost in between", self._writer.path, lost)
+                self._log.warning("recording: goes on in %s; %d records were lost in between", self._writer.path, lost)
                 self._out = None
             if not self._overdue:
                 self._again_s, self._again_at = AGAIN_S, 0.0
@@ -467,7 +469,7 @@ class Recorder:
                 oldest.unlink()
                 self._removed += 1
             except OSError as error:
-                log.warning("recording: %s: cannot be removed: %s", oldest, error.strerror)
+                self._log.warning("recording: %s: cannot be removed: %s", oldest, error.strerror)
         self._written = [path for _, path in sizes]
 
     def _close(self) -> None:
@@ -486,7 +488,7 @@ class Recorder:
     def _later(self, error: Exception, goes_on: str) -> None:
         """Log an error, unless the last attempt had one too, and note when to try again."""
         if self._again_at == 0.0:
-            log.error("recording: %s; %s", self._error_text(error), goes_on)
+            self._log.error("recording: %s; %s", self._error_text(error), goes_on)
         self._again_at = time.monotonic() + self._again_s
         self._again_s = min(2.0 * self._again_s, LONGEST_S)
 

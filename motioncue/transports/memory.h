@@ -30,6 +30,7 @@ typedef struct {
     int64_t stride;       /* from block to block [bytes] */
     int64_t entry;        /* offset of the variable's header, by which `offset` is in the newest buffer; -1: none */
     int64_t samples;      /* numbers of that size, one after the other, of which each is for a packet of its own */
+    int absent;           /* the memory has no such variable: every bit of it is set, which is NaN as a float */
     int between;          /* what a packet before the state's last has: MC_ALIKE, MC_LINE or MC_CIRCLE */
     int block;            /* `offset` is that of the first block, and that of the player's counts: MC_OF_PLAYER, MC_BESIDE */
     uint8_t header[MC_NAMED]; /* how that header began when it was looked up */
@@ -171,8 +172,8 @@ static inline int mc_memory_gather(mc_memory *m, uint8_t *out) {
     for (i = 0; i < m->n; i++, out += size) {
         const mc_window *w = &m->windows[i];
         size = w->size * w->samples;
-        if (w->block && !known) {
-            memset(out, 0, (size_t)size);
+        if (w->absent || (w->block && !known)) {
+            memset(out, w->absent ? 0xff : 0, (size_t)size);
             continue;
         }
         if (!mc_memory_place(m, w, &at) || !mc_page_read(w->block == MC_BESIDE ? &m->beside : &m->page, at, out, size)) return 0;

@@ -25,6 +25,7 @@ cdef extern from "motioncue/transports/memory.h" nogil:
         int64_t stride
         int64_t entry
         int64_t samples
+        bint absent
         int between
         int block
         uint8_t header[MC_NAMED]
@@ -72,4 +73,4 @@ cdef class Memory:
     cdef mc_memory memory
     cdef readonly object where          # the mapping, and the one that says which vehicle is the player's, or an empty text
     cdef readonly object beside
-    cdef object _key, _key_beside, _names
+    cdef object _key, _key_beside, _names, _optional

@@ -75,6 +75,7 @@ cdef class Memory:
         m.counter, m.counter_size, m.end, m.odd = gather.counter, gather.counter_size, gather.end, gather.odd
         m.tail = gather.tail
         self._names = [window.name for window in gather.windows]
+        self._optional = [window.optional for window in gather.windows]
         self.where, self.beside = where, beside
         self._key = _open(&m.page, where)
         if gather.player is not None:
@@ -102,6 +103,9 @@ cdef class Memory:
                 found.setdefault((<bytes>header[16:MC_NAMED]).partition(b"\0")[0].decode("latin-1"), entry)
         for place, name in enumerate(self._names):
             entry = found.get(name, -1)
+            m.windows[place].absent = entry < 0 and self._optional[place]
+            if m.windows[place].absent:
+                continue
             if entry < 0 or not mc_memory_read(m, entry, header, MC_NAMED):
                 raise OSError(2, f"there is no variable {name} in it", self.where)
             kind = mc_memory_int(header)

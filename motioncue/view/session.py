@@ -220,6 +220,7 @@ def statistics(engine: Watched) -> str:
         "transitions": stats["transitions"][-SHOWN:],
         "verdict": found._asdict(),
         "grade": grade(stats, rate_hz),
+        "chassis": stats.get("chassis", {}),
         "platform": replied(stats, int(engine.newest()["operation"][0])),
     }
     return to_json("stats", said)

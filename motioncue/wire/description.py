@@ -476,6 +476,8 @@ class SourceWindow(Table, frozen=True, kw_only=True):
     between: Literal["line", "circle"] | None = None
     """What the packets of older samples have of a float that has none: the number on the straight line from the state
     before, or the angle [rad] on the shorter way round from there; by default the state's own."""
+    optional: bool = False
+    """Whether the memory may lack the variable, as that of another car: its floats are NaN then."""
 
 
 class VehicleBlocks(Table, frozen=True, kw_only=True):
@@ -628,6 +630,7 @@ class Window(NamedTuple):
     sampled: bool = False  # whether it is as many such parts as a state has samples, the oldest first
     between: str = ""  # how older samples have it: "line", "circle"; "": as the state has it
     block: str = ""  # of the player's block: "player" in this mapping, "beside" in the other; "": of none
+    optional: bool = False  # whether the memory may lack the variable; every bit of it is set then, NaN as a float
 
 
 class Gather(NamedTuple):

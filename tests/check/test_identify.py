@@ -18,10 +18,10 @@ from motioncue.virtual.platform_twin import Drive, VirtualPlatform
 DT = 0.00300003
 
 
-def asked(size_m=0.005):
+def asked(size_m=0.005, dt=DT):
     """Return four posts' commands in sines and steps, two of them the other way."""
-    parts = [swing(np.arange(0.0, s + 0.5, DT), s, hz)[0] for hz, s in SINES]
-    parts += [bump(np.arange(0.0, s + 0.5, DT), s)[0] for s in STEPS_S]
+    parts = [swing(np.arange(0.0, s + 0.5, dt), s, hz)[0] for hz, s in SINES]
+    parts += [bump(np.arange(0.0, s + 0.5, dt), s)[0] for s in STEPS_S]
     return size_m * np.concatenate(parts)[:, None] * [1.0, -1.0, 1.0, -0.5]
 
 
@@ -80,15 +80,24 @@ def test_ticks_that_were_left_out_are_known():
     assert found.dead_time_s == pytest.approx(0.01, abs=5e-4)
 
 
-def slow_drive(sent, lag_s, dead_s, speed):
-    """Return positions before each tick, by small steps of x' = (u - x) / T within a speed; the dead time is ticks."""
-    parts, late = 30, round(dead_s / DT)
+def slow_drive(sent, lag_s, dead_s, speed, acceleration=None, dt=DT):
+    """Return positions before each tick, by small steps of x' = (u - x) / T within a speed; the dead time is ticks.
+
+    With an acceleration, x' changes by no more than that, and is never more than what can still be stopped in time.
+    """
+    late, step = round(dead_s / dt), dt / 30
     u = np.concatenate([np.zeros((late, sent.shape[1])), sent])[: len(sent)]
-    x, heard = np.zeros(sent.shape[1]), np.zeros_like(sent)
+    x, v, heard = np.zeros(sent.shape[1]), np.zeros(sent.shape[1]), np.zeros_like(sent)
     for k in range(len(sent)):
         heard[k] = x
-        for _ in range(parts):
-            x = x + np.clip((u[k] - x) / lag_s, -speed, speed) * DT / parts
+        for _ in range(30):
+            wanted = np.clip((u[k] - x) / lag_s, -speed, speed)
+            if acceleration is None:
+                v = wanted
+            else:
+                most = np.sqrt(2.0 * acceleration * np.abs(u[k] - x))
+                v = v + np.clip(np.clip(wanted, -most, most) - v, -acceleration * step, acceleration * step)
+            x = x + v * step
     return heard
 
 
@@ -108,6 +117,32 @@ def test_drives_that_are_slower_than_asked_tell_their_speed(share, lag_s, late):
     assert found.dead_time_s == pytest.approx(late * DT, abs=2e-3)
 
 
+SLOWLY = 0.006  # ticks of these drives [s], because grids of drives take a while
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(
+    ("speeds", "share", "lag_s", "late"), [(None, 0.4, 0.03, 0), (None, 0.15, 0.05, 4), (0.4, 0.5, 0.05, 2)]
+)
+def test_drives_that_accelerate_less_than_asked_tell_it(speeds, share, lag_s, late):
+    sent = asked(dt=SLOWLY)
+    most = [np.abs(np.diff(sent, order, axis=0)).max() / SLOWLY**order for order in (1, 2)]
+    speed, acceleration = 1e3 if speeds is None else speeds * most[0], share * most[1]
+    heard = slow_drive(sent, lag_s, late * SLOWLY, speed, acceleration, SLOWLY)
+    found = identified(sent, heard, np.arange(len(sent)), SLOWLY)
+    assert found.acceleration == pytest.approx(acceleration, rel=0.04)
+    assert found.speed == (None if speeds is None else pytest.approx(speed, rel=0.02))
+    assert found.lag_s == pytest.approx(lag_s, abs=4e-3)
+    assert found.dead_time_s == pytest.approx(late * SLOWLY, abs=4e-3)
+
+
+@pytest.mark.check
+def test_inertia_is_no_bound_of_the_acceleration():
+    found = identified(sent := asked(), heard_of(sent, Drive(0.1, 1.0, 0.0)), np.arange(len(sent)), DT)
+    assert (found.speed, found.acceleration) == (None, None)
+    assert found.unexplained > 0.01
+
+
 def test_what_no_such_drive_does_is_said():
     sent = asked()
     heard = np.cumsum(np.random.default_rng(3).normal(size=sent.shape), axis=0)
@@ -115,8 +150,8 @@ def test_what_no_such_drive_does_is_said():
         identified(sent, heard, np.arange(len(sent)), DT)
 
 
-def found_at(actuator, speed):
-    return Found(0.05, 0.0, 0.001, speed, actuator)
+def found_at(actuator, speed, acceleration=None):
+    return Found(0.05, 0.0, 0.001, speed, actuator, acceleration)
 
 
 def test_speeds_that_were_found_bound_their_kind_of_actuator():
@@ -135,6 +170,16 @@ def test_speeds_that_were_found_bound_their_kind_of_actuator():
         assert old._replace(speed=new.speed) == new
     assert table.name == built.names[6]
     assert slowed(hexapod, [found_at(3, None)]) == {}
+
+
+def test_accelerations_that_were_found_bound_their_kind_and_are_never_raised():
+    posts = platform_named("posts-4")
+    before = posts.post
+    (value,) = slowed(posts, [found_at(0, None, 1.2345), found_at(3, 0.07654, 2.0)]).values()
+    own = {key: each for key, each in msgspec.to_builtins(before).items() if each is not None}
+    assert value == {**own, "speed_m_s": 0.0765, "acceleration_m_s2": 1.23}
+    (value,) = slowed(posts, [found_at(1, None, 1e3)]).values()
+    assert value["acceleration_m_s2"] == before.acceleration_m_s2
 
 
 @pytest.mark.parametrize("what", ["still", "silent"])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from motioncue.cli.listen import SimulatorView
 from motioncue.cli.terminal import (
     ASCII,
     BLOCKS,
@@ -22,6 +23,7 @@ from motioncue.cli.terminal import (
     Transition,
     View,
     bar,
+    chassis_facts,
     clock,
     glyphs_for,
     microseconds,
@@ -431,3 +433,28 @@ def test_a_refusal_stays_in_sight_whole(width):
     lines = lines_of(view(refused=refused, transitions=moves), width, 24, SMOOTH)
     assert refused in " ".join(" ".join(lines).split())
     assert len(lines) <= 24
+
+
+WHEELS = ("front_left", "front_right", "rear_left", "rear_right")
+
+
+def test_what_a_source_says_of_wheels_and_cab_is_one_line_of_it_and_none_where_it_says_nothing():
+    travel = dict(zip((f"suspension_{wheel}" for wheel in WHEELS), (0.0125, -0.004, 0.0, 0.03), strict=True))
+    assert chassis_facts(travel) == [("suspension", "12.5 -4 0 30 mm")]
+    assert chassis_facts({"suspension_velocity_rear_left": -0.5, "cabin_up": 0.01}) == [
+        ("suspension velocity", "- - -500 - mm/s"),
+        ("cab", "up 0.01"),
+    ]
+    assert chassis_facts({}) == []
+
+
+@pytest.mark.parametrize("said", [{}, {"slip_front_left": 0.25, "slip_rear_left": 1.5}])
+def test_listen_shows_it_while_it_comes(said):
+    class Heard:
+        def stats(self):
+            chassis = {"chassis": said} if said else {}
+            return {"frames_received": 3, "rejected": {}, "motion": {"surge": 1.0}, **chassis}
+
+    shown = "\n".join(lines_of(SimulatorView(Heard(), "listen", None, ())(1.0), 100, 24, SMOOTH))
+    assert ("slip 0.25 - 1.5 -" in shown) == bool(said)
+    assert "rumble" not in shown

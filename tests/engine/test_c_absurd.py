@@ -76,6 +76,7 @@ def test_no_stepper_is_refused_everywhere():
         call(None)
     api.actuate(None, room, room)
     api.look(None, room)
+    api.wheels(None, room)
     api.park(None, 1)
 
 
@@ -90,6 +91,7 @@ def test_no_memory_is_refused_everywhere_and_the_stepper_goes_on(stepper):
         for given in itertools.product((None, cue.ctypes.data), (None, actuation.ctypes.data)):
             api.actuate(stepper, *given)
         api.look(stepper, None)
+        api.wheels(stepper, None)
         same.step()
     assert_same_bits(cue, same.cue)
     assert_same_bits(actuation, same.actuation)

@@ -13,6 +13,7 @@ from same_bits import assert_same_bits
 import motioncue
 from motioncue.cli import cli
 from motioncue.core.clock import FakeClock
+from motioncue.engine.journal import SeatLog
 from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.reception import beside_driver
 from motioncue.errors import ConfigError, EndpointError
@@ -245,3 +246,65 @@ def test_the_command_runs_seats_and_says_what_became_of_each(tmp_path):
         assert stats["seats"]["passenger"]["frames_received"] > 100
         assert neutral(motion.packets[-1])
         assert not all(map(neutral, motion.packets))
+
+
+def lines_of(caplog):
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.rt
+def test_a_line_of_the_log_says_which_seat_it_is_about(pair, caplog, tmp_path):
+    driver, profile, _, rig = pair
+    caplog.set_level("DEBUG", "motioncue")
+    profile = msgspec.structs.replace(profile, name="passenger")
+    with driver, Sink() as motion, Sink() as gauges:
+        output = msgspec.structs.replace(profile.outputs[0], motion=motion.url, gauges=gauges.url)
+        other = msgspec.structs.replace(profile, output=output)  # of the same name
+        file = tmp_path / "other.mcap"
+        with (
+            motioncue.Engine(profile, beside=driver) as one,
+            motioncue.Engine(other, beside=driver, record=file) as two,
+        ):
+            eventually(lambda: whole(driver) and whole(one) and whole(two))
+            two.park()
+            eventually(lambda: two.newest()["weight"][0] == 0.0)
+            two.retune("supervisor.fade_s=0.2")
+            eventually(lambda: "retuned" in " ".join(lines_of(caplog)))
+    told = lines_of(caplog)
+    assert "seat passenger: beside ccd-dk" in told
+    assert "seat passenger 2: beside ccd-dk" in told
+    (parked,) = [line for line in told if line.endswith("to parking: operator_park")]
+    assert parked.startswith("seat passenger 2: ")
+    assert [line for line in told if "retuned: " in line] == ["seat passenger 2: retuned: supervisor.fade_s 0.1 → 0.2"]
+    began = sorted(line for line in told if line.endswith("offline to engaging: input"))
+    assert began == [f"{who}offline to engaging: input" for who in ("", "seat passenger 2: ", "seat passenger: ")]
+    assert rig.url in " ".join(line for line in told if not line.startswith("seat "))
+
+
+def test_a_line_with_signs_of_formatting_is_logged_as_it_is(caplog):
+    caplog.set_level("INFO", "motioncue")
+    log = SeatLog("50 % left")
+    log.warning("laps: %s", "a %s b")
+    log.info("nothing to fill in")
+    assert lines_of(caplog) == ["seat 50 % left: laps: a %s b", "seat 50 % left: nothing to fill in"]
+
+
+def test_rigs_on_one_simulator_keep_laps_in_files_of_their_own(tmp_path):
+    def profile_of(name, laps):
+        found = motioncue.load_profile("ccd-hexapod", "cueing={algorithm='predictive'}", f"laps={laps}")
+        return msgspec.structs.replace(found, name=name)
+
+    (tmp_path / "other").mkdir()
+    (tmp_path / "same").symlink_to(tmp_path)
+    monza = f"{{folder='{tmp_path}', name='monza'}}"
+    driver = motioncue.Engine(profile_of("driver", monza))
+    for folder in (tmp_path, tmp_path / "same", tmp_path / "other" / ".."):
+        with pytest.raises(ConfigError, match=r"laps: found .*monza\.laps', which the driver keeps too"):
+            motioncue.Engine(profile_of("left", f"{{folder='{folder}', name='monza'}}"), beside=driver)
+    left = motioncue.Engine(profile_of("left", f"{{folder='{tmp_path}'}}"), beside=driver)  # by the profile's name
+    with pytest.raises(ConfigError, match=r"left\.laps', which seat left keeps too"):
+        motioncue.Engine(profile_of("left", f"{{folder='{tmp_path}'}}"), beside=driver)
+    right = motioncue.Engine(profile_of("right", f"{{folder='{tmp_path / 'other'}', name='monza'}}"), beside=driver)
+    assert right.profile.laps is not None
+    del left  # it was never started
+    assert motioncue.Engine(profile_of("left", f"{{folder='{tmp_path}'}}"), beside=driver).seats == []

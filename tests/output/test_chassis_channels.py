@@ -4,13 +4,23 @@ import math
 
 import numpy as np
 import pytest
+from c_api import c_api
 from same_bits import assert_same_bits
 from test_car_channels import Wire
 from trouble_helpers import broken
 
 import motioncue
 from motioncue import sources
-from motioncue.core.channels import CHASSIS, CHASSIS_DTYPE, MOTION, TEXTURE, WHEELS
+from motioncue.core.channels import (
+    ACTUATION_DTYPE,
+    CHASSIS,
+    CHASSIS_DTYPE,
+    CUE_DTYPE,
+    MOTION,
+    MOTION_DTYPE,
+    TEXTURE,
+    WHEELS,
+)
 from motioncue.core.clock import FakeClock
 from motioncue.engine import replay
 from motioncue.engine.assembly import chain_of
@@ -35,6 +45,25 @@ OUTPUT = [
     {"offset": 8 * place, "type": "f8", "channel": name if name == "tactile" else f"car_{name}"}
     for place, name in enumerate(SENT.names)
 ]
+
+
+TEXT = """
+[source]
+system = "city-car-driving"
+endpoint = "pipe://DynamicCabPipe"
+[cueing]
+algorithm = "direct"
+[output]
+motion = "udp://127.0.0.1:4123"
+limits = { car_slip = { value = 3.0, rate_per_s = 100.0, acceleration_per_s2 = 1e4 } }
+[output.packet]
+size = 24
+fields = [
+    { offset = 0, type = "f8", channel = "car_suspension_rear_left" },
+    { offset = 8, type = "f8", channel = "car_cabin_yaw" },
+    { offset = 16, type = "f8", channel = "car_slip_front_left" },
+]
+"""
 
 
 def profile_of(*overrides, fields=FIELDS, limits=None, output=OUTPUT):
@@ -296,6 +325,47 @@ def test_a_stepper_fed_by_a_program_sends_them_too():
     for _ in range(300):
         stepper.step(b"")
     assert not any(stepper.packets["motion"].view(SENT)[0])
+
+
+@pytest.mark.parametrize("how", ["python", "c"])
+def test_a_program_that_steps_its_own_motion_hands_over_wheels(how, tmp_path):
+    profile = profile_of(limits={"car_slip": {"value": 3.0, "rate_per_s": 100.0, "acceleration_per_s2": 1e4}})
+    chassis, actuation = np.zeros(1, CHASSIS_DTYPE), np.zeros(1, ACTUATION_DTYPE)
+    for name in NAMES:
+        chassis[name] = np.nan
+    motion, cue = np.zeros(1, MOTION_DTYPE), np.zeros(1, CUE_DTYPE)
+    if how == "python":
+        step = motioncue.bind(profile, motion, cue, actuation, chassis=chassis).step
+    else:
+        file = tmp_path / "rig.toml"
+        file.write_text(TEXT, encoding="utf-8")
+        api = c_api()
+        stepper = api.create(str(file).encode(), 0.0, None, 0)
+        numbers = chassis.view("<f8")[1:]
+
+        def step():
+            api.wheels(stepper, numbers.ctypes.data)
+            assert api.step(stepper, motion.ctypes.data, cue.ctypes.data)
+            api.actuate(stepper, cue.ctypes.data, actuation.ctypes.data)
+
+    step()
+    assert not any(actuation[f"car_{name}"][0] for name in NAMES)
+    chassis["suspension_rear_left"], chassis["cabin_yaw"], chassis["slip_front_left"] = 0.07, 0.2, 5.0
+    for _ in range(300):
+        step()
+    assert actuation["car_suspension_rear_left"][0] == pytest.approx(0.07)
+    assert actuation["car_cabin_yaw"][0] == pytest.approx(0.2)
+    assert actuation["car_slip_front_left"][0] == pytest.approx(3.0, rel=2e-3)  # within its bounds
+    chassis["suspension_rear_left"] = np.nan
+    step()
+    assert actuation["car_suspension_rear_left"][0] == pytest.approx(0.07)  # what is unknown keeps its value
+    if how == "c":
+        api.destroy(stepper)
+
+
+def test_a_chassis_that_is_no_such_array_is_refused():
+    with pytest.raises(ConfigError, match="chassis: found float64 of shape"):
+        motioncue.bind(profile_of(), chassis=np.zeros(22))
 
 
 # Recordings.

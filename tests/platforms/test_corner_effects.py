@@ -1,14 +1,19 @@
 """What four posts add of the car's suspension: each corner follows its wheel, as far as a stiff frame can."""
 
+import itertools
+
 import numpy as np
 import pytest
+from controller_rig import SWING, TOLD, Rig, telling_profile
 
 import motioncue
 from motioncue.core.channels import CHASSIS_DTYPE, CUE_DTYPE, MOTION_DTYPE, WHEELS
 from motioncue.core.clock import FakeClock
+from motioncue.drive.peers import Paced
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
+from motioncue.virtual.controller import Firmware
 
 DT = 3_000_030e-9
 FIELDS = [{"offset": 4 * number, "type": "f4", "channel": f"actuator_{number + 1}"} for number in range(4)]
@@ -128,3 +133,36 @@ def test_it_is_fixed_while_it_runs():
     pipeline = Pipeline(profile_of({"gain": 1.0}), FakeClock(10**9))
     with pytest.raises(ConfigError, match=r"platform\.corners"):
         pipeline.retune("platform.corners.gain=2")
+
+
+def kerbs():
+    """Yield frames of a car that drives straight on, whose front left wheel meets kerbs."""
+    row = np.zeros(1, TOLD)
+    for number in itertools.count():
+        row["frame_time"], row["speed"], row["surge"] = number / 60.0, 20.0, 1e-6 * (number % 2)
+        row["suspension_front_left"] = SWING * (number // 6 % 2)
+        yield Paced(1.0 / 60.0, row.tobytes())
+
+
+@pytest.mark.rt
+def test_other_bounds_of_the_posts_are_those_of_the_corners_from_then_on():
+    """A wheel's corner goes 3/4 of what the wheel asks, which is half of the posts' speed at most."""
+    profile = telling_profile()
+    speed = profile.platform.post.speed_m_s
+
+    def fastest():
+        begun = len(rig.emitter.trace)
+        rig.ticks(600)
+        posts = rig.emitter.trace["actuators"][begun:, :4]
+        assert (np.abs(np.diff(posts, axis=0)) <= speed * DT * (1.0 + 1e-9)).all()
+        return np.abs(np.diff(posts[200:], axis=0)).max() / DT
+
+    with Rig(profile, Firmware(homing_s=0.2)) as rig:
+        rig.packages = kerbs()
+        rig.until("RUNNING").ticks(300)
+        usual = fastest()
+        assert usual == pytest.approx(0.375 * speed, rel=0.1)
+        rig.pipeline.retune(f"platform.post.speed_m_s={0.4 * speed}")
+        assert fastest() == pytest.approx(0.375 * 0.4 * speed, rel=0.1)
+        rig.pipeline.retune(f"platform.post.speed_m_s={speed}")
+        assert fastest() == pytest.approx(usual, rel=0.01)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from controller_rig import REPLY, START, Rig, profile_of
+from controller_rig import BESIDE, FADE_S, REPLY, START, SWING, TOLD, Rig, profile_of, telling_profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.channels import BODY, CHASSIS
 from motioncue.core.clock import FakeClock
 from motioncue.engine.pipeline import Pipeline
 from motioncue.safety.supervisor import Platform, State
@@ -98,33 +99,78 @@ def test_other_troubles(how):
         sound_motion(rig)
 
 
-@settings(max_examples=12, deadline=None)
-@given(st.data())
-@pytest.mark.check
-def test_pressed_and_released_at_any_tick(data):
-    """In every state, with every algorithm, however the drives stop: no step at the actuators when they come back."""
-    algorithm = data.draw(st.sampled_from(["classical", "adaptive", "optimal", "predictive"]), label="algorithm")
-    noise = data.draw(st.sampled_from([0.0, 0.001]), label="noise")
-    firmware = Firmware(
+def drive_on_and_press(rig, data):
+    """Press the emergency stop and release it at any tick, three times, in whatever state an operator has asked for."""
+    for _ in range(3):
+        rig.ticks(data.draw(st.integers(0, 1500), label="before"))
+        data.draw(st.sampled_from([rig.emitter.engage, rig.emitter.park, rig.emitter.hold, rig.emitter.engage]))()
+        rig.controller.pressed = True
+        rig.ticks(data.draw(st.integers(1, 400), label="pressed"))
+        rig.controller.pressed = False
+    rig.ticks(1000)
+    rig.emitter.engage()
+    rig.ticks(1200)
+    assert rig.emitter.state in ("ENGAGING", "RUNNING")
+
+
+ALGORITHMS = st.sampled_from(["classical", "adaptive", "optimal", "predictive"])
+
+
+def firmware_of(data, noise):
+    return Firmware(
         homing_s=0.4,
         enable_s=data.draw(st.floats(0.05, 1.0), label="enable_s"),
         homes_again=data.draw(st.booleans(), label="homes again"),
         sag=data.draw(st.sampled_from([0.0, 0.02]), label="sag"),
         noise=noise,
     )
-    with Rig(profile_of(algorithm), firmware, seed=data.draw(st.integers(0, 100))) as rig:
-        for _ in range(3):
-            rig.ticks(data.draw(st.integers(0, 1500), label="before"))
-            data.draw(st.sampled_from([rig.emitter.engage, rig.emitter.park, rig.emitter.hold, rig.emitter.engage]))()
-            rig.controller.pressed = True
-            rig.ticks(data.draw(st.integers(1, 400), label="pressed"))
-            rig.controller.pressed = False
-        rig.ticks(1000)
-        rig.emitter.engage()
-        rig.ticks(1200)
-        assert rig.emitter.state in ("ENGAGING", "RUNNING")
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+@pytest.mark.check
+def test_pressed_and_released_at_any_tick(data):
+    """In every state, with every algorithm, however the drives stop: no step at the actuators when they come back."""
+    noise = data.draw(st.sampled_from([0.0, 0.001]), label="noise")
+    profile = profile_of(data.draw(ALGORITHMS, label="algorithm"))
+    with Rig(profile, firmware_of(data, noise), seed=data.draw(st.integers(0, 100))) as rig:
+        drive_on_and_press(rig, data)
         bounds = rig.controller.bounds
         sound_motion(rig, noise * (bounds.high[0] - bounds.low[0]))
+
+
+def largest_steps(rig):
+    """Return the largest step in a tick of each channel: what the car does itself, and what a fade makes of it."""
+    told = np.frombuffer(b"".join(package.package for package in rig._drive(rig.profile)), TOLD)
+    frame_s, dt = told["frame_time"][1] - told["frame_time"][0], 0.00300003
+    fade = 1.875 * dt / FADE_S  # the steepest tick of x^3 (10 - 15 x + 6 x^2)
+    out = {}
+    for channel in (*BODY, *CHASSIS):
+        values = np.unwrap(told[channel.name]) if channel.name == "yaw" else told[channel.name]
+        out[channel.name] = np.abs(np.diff(values)).max() * dt / frame_s + np.abs(values).max() * fade
+    return out, fade
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.data())
+@pytest.mark.check
+def test_pressed_and_released_while_the_cars_own_channels_are_sent(data):
+    """The same where the output gets car, wheels, cab and tactile, and wheels lift the corners: nothing has a step."""
+    profile = telling_profile(data.draw(ALGORITHMS, label="algorithm"), "output.tactile.engine=0")
+    with Rig(profile, firmware_of(data, 0.0), seed=data.draw(st.integers(0, 100))) as rig:
+        drive_on_and_press(rig, data)
+        sound_motion(rig)
+        sent = np.frombuffer(b"".join(rig.sent), BESIDE)
+        steps, fade = largest_steps(rig)
+    for name, most in steps.items():
+        change = np.diff(sent[f"car_{name}"])
+        if name == "yaw":
+            change = (change + np.pi) % (2.0 * np.pi) - np.pi
+        assert np.abs(change).max() <= most * (1 + 1e-6) + 1e-12, name
+    assert all(sent[f"car_{channel.name}"].any() for channel in CHASSIS)
+    # What the filters make of a wheel's velocity is at most 4 times as large, and as steep; for the 10 ticks in which
+    # they hear a step, where the drive goes on with another velocity, at most 0.003 is sent of it.
+    assert 0.0 < np.abs(np.diff(sent["tactile"])).max() <= 4.0 * SWING * (4.0 * np.pi * 0.003 + fade + 2.0 * 0.003)
 
 
 def test_replies_are_repeated_bit_for_bit():
@@ -139,7 +185,7 @@ def test_replies_are_repeated_bit_for_bit():
     assert {State(state).name for state in np.unique(trace["state"])} >= {"OFFLINE", "ENGAGING", "RUNNING", "FAULT"}
     again = Pipeline(profile, FakeClock(START), trace=len(trace))
     again.intake.begin(START)
-    packages, at = Rig._drive(), START
+    packages, at = Rig._drive(profile), START
     for tick in trace:
         while at <= tick["deadline"] - 3_000_030:
             package = next(packages)

@@ -400,7 +400,8 @@ def test_forza_signs_agree_with_a_recorded_lap():
 @pytest.mark.parametrize(("name", "size", "cars", "stride"), [("f1-dk", 1349, 22, 60), ("f1-2026-dk", 1325, 24, 54)])
 def test_f1_takes_the_players_car_and_counts_what_is_not_used(name, size, cars, stride):
     source = system_of(load_profile(name).source)
-    (sent,) = drive_packages(source, "still", duration_s=1 / 60)
+    wheels, sent = drive_packages(source, "still", duration_s=1 / 60)
+    assert (wheels.motion, sent.motion) == (False, True)
     packet_of_first = bytearray(sent.package)
     intake = source.intake()
     intake.begin(0)
@@ -438,7 +439,7 @@ def test_f1s_packets_of_every_id_are_one_datagram_and_decoded(name, kind):
 @pytest.mark.parametrize(("name", "form"), [("f1-dk", "<2f"), ("f1-2026-dk", "<2h")])
 def test_f1s_lateral_force_is_positive_to_the_left(name, form):
     source = system_of(load_profile(name).source)
-    data = bytearray(next(iter(drive_packages(source, "still", duration_s=1 / 60))).package)
+    data = bytearray(drive_packages(source, "still", duration_s=1 / 60)[-1].package)
     unit = 1.0 if form == "<2f" else 1000
     struct.pack_into(form, data, 29 + 36, *(type(unit)(force * unit) for force in (-2, 1)))
     intake = source.intake()

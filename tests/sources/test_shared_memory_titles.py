@@ -159,7 +159,11 @@ def gathered(page, windows):
         if window.name:
             buffers = [struct.unpack_from("<2i", page, 48 + 16 * n) for n in range(4)]
             headers = [struct.unpack_from("<3i4x32s", page, 4096 + 144 * n) for n in range(40)]
-            place = next(at for _, at, _, name in headers if name.rstrip(b"\0") == window.name.encode())
+            place = next((at for _, at, _, name in headers if name.rstrip(b"\0") == window.name.encode()), None)
+            if place is None:
+                assert window.optional
+                out += b"\xff" * window.size
+                continue
             place += max(buffers)[1] + (5 * window.size if window.sampled else 0)
             out += bytes(page[place : place + window.size])
             continue
@@ -245,6 +249,7 @@ def test_paused_replayed_or_driven_by_another_it_is_counted_and_not_followed(nam
     [
         ('{ name = "Roll", offset = 0, size = 4 }', "gather[0]: found offset 0 and name Roll"),
         ("{ size = 4 }", "gather[0]: found offset None and name None"),
+        ("{ offset = 0, size = 4, optional = true }", "gather[0].optional: found true with an offset"),
         ('{ offset = 0, size = 2 }, { name = "Roll", size = 2 }', "gather[1]: found offset None and name Roll"),
         ('{ name = "Roll", size = 4, index = 0, stride = 4 }', "gather[0].index: found beside a name"),
     ],

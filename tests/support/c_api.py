@@ -21,6 +21,7 @@ _CALLS = {
     "feed": ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _TEXT, _SIZE),
     "stop": ctypes.CFUNCTYPE(None, _POINTER),
     "look": ctypes.CFUNCTYPE(None, _POINTER, _POINTER),
+    "wheels": ctypes.CFUNCTYPE(None, _POINTER, _POINTER),
 }
 
 

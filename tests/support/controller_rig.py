@@ -5,6 +5,8 @@ import socket
 
 import numpy as np
 
+from motioncue import sources
+from motioncue.core.channels import BODY, CHASSIS, MOTION
 from motioncue.core.clock import FakeClock
 from motioncue.engine.assembly import check, streams_of
 from motioncue.engine.pipeline import Pipeline
@@ -16,6 +18,7 @@ from motioncue.virtual.simulators import drive_packages
 
 START = 1_000_000_000
 RISE_S, FADE_S = 1.0, 0.5
+SWING = 0.05  # of each channel of wheels, suspension and cab, in its unit
 REPLY = """
 [[output.packet.reply]]
 size = 38
@@ -33,12 +36,49 @@ checksum = { offset = 36, kind = "crc16-modbus" }
 """
 
 
-def profile_of(algorithm="classical", reply=REPLY, *overrides):
-    fields = ", ".join(f'{{ offset = {8 * k}, type = "f8", channel = "post_{k + 1}" }}' for k in range(4))
-    text = f"""
-        [source]
+TOLD = np.dtype([(channel.name, "<f8") for channel in (*BODY, MOTION[-1], *CHASSIS)])
+"""What a source says that says everything of the car: its motion, its own time, wheels, suspension and cab."""
+
+BESIDE = np.dtype(
+    [(f"post_{k + 1}", "<f8") for k in range(4)]
+    + [(f"car_{channel.name}", "<f8") for channel in (*BODY, *CHASSIS)]
+    + [("tactile", "<f8"), *((channel.name, "<f8") for channel in BODY)]
+)
+"""What an output is sent that is sent everything beside its actuators."""
+
+
+def fields_of(packet):
+    """Return a packet's fields, one after the other, as a list in TOML."""
+    return ", ".join(
+        f'{{ offset = {8 * k}, type = "f8", channel = "{"time" if name == "frame_time" else name}" }}'
+        for k, name in enumerate(packet.names)
+    )
+
+
+def telling_profile(algorithm="classical", *overrides):
+    """Return one whose source tells all of the car, whose output is sent all of it, and whose corners follow wheels."""
+    source = f"""
+        system = "custom"
+        endpoint = "udp://127.0.0.1:4567"
+        [source.packet]
+        size = {TOLD.itemsize}
+        fields = [{fields_of(TOLD)}]
+    """
+    wanted = "platform.corners={gain=1.0, most_m=0.01}"
+    return profile_of(algorithm, REPLY, wanted, *overrides, source=source, packet=BESIDE)
+
+
+SIMULATOR = """
         system = "beamng"
         endpoint = ["udp://127.0.0.1:4567", "udp://127.0.0.1:4568"]
+"""
+
+
+def profile_of(algorithm="classical", reply=REPLY, *overrides, source=SIMULATOR, packet=None):
+    packet = np.dtype([(f"post_{k + 1}", "<f8") for k in range(4)]) if packet is None else packet
+    text = f"""
+        [source]
+        {source}
         [cueing]
         algorithm = "{algorithm}"
         [platform]
@@ -49,8 +89,8 @@ def profile_of(algorithm="classical", reply=REPLY, *overrides):
         [output]
         motion = "udp://127.0.0.1:9999"
         [output.packet]
-        size = 32
-        fields = [{fields}]
+        size = {packet.itemsize}
+        fields = [{fields_of(packet)}]
         {reply}
     """
     profile = parse_profile(text, overrides=overrides)
@@ -62,6 +102,7 @@ class Rig:
     """An engine's loop on a clock that takes no time, a drive that goes on, and a controller at a real socket."""
 
     def __init__(self, profile, firmware, places=None, seed=0):
+        self.profile = profile
         self.controller = Controller(profile, firmware, seed=seed)
         if places is not None:
             self.controller.places = np.array(places, dtype=float)
@@ -77,7 +118,8 @@ class Rig:
         self.emitter.add_output(
             self.sockets[0], address, encoding.table, encoding.packet, encoding.seal, 0, self.replies
         )
-        self.packages = self._drive()
+        self.packages = self._drive(profile)
+        self.sent = []
         self.next, self.duration = START, 0.0
         self.now = START
         self.answers = True
@@ -92,9 +134,19 @@ class Rig:
             each.close()
 
     @staticmethod
-    def _drive():
-        while True:
-            yield from drive_packages("beamng", "turns")
+    def _drive(profile):
+        """Return the packages of a drive that goes on; where a source tells all, wheels and cab swing at 2 Hz."""
+        system = sources.system_of(profile.source)
+        if system == "beamng":
+            while True:
+                yield from drive_packages("beamng", "turns")
+        time = 0.0
+        for package in drive_packages(system, "turns", duration_s=60.0):
+            told = np.frombuffer(package.package, TOLD).copy()
+            for place, channel in enumerate(CHASSIS):
+                told[channel.name] = SWING * np.sin(4.0 * np.pi * time + place)
+            time += package.duration
+            yield package._replace(package=told.tobytes())
 
     def ticks(self, n, wanted=None):
         """Run ticks, each followed by one of the controller's; `wanted(rig)` ends it earlier."""
@@ -109,7 +161,8 @@ class Rig:
             packet = None
             with contextlib.suppress(BlockingIOError):
                 while True:
-                    packet = self.sockets[1].recv(100)
+                    packet = self.sockets[1].recv(2000)
+                    self.sent.append(packet)
             self.controller.tick(packet)
             if self.answers:
                 for reply in self.controller.replies():

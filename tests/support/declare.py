@@ -44,7 +44,9 @@ def struct(record, name, types):
 def public_header():
     """Return the structs of motioncue.h."""
     structs = [struct(record, name, {**TYPES, **PUBLIC}) for record, name in PUBLIC.items()]
-    numbers = f"enum {{ MOTIONCUE_ACTUATORS = {TABLES['ACTUATORS']}, MOTIONCUE_AHEAD = {len(TABLES['AHEAD_S'])} }};"
+    ahead, chassis = len(TABLES["AHEAD_S"]), len(TABLES["CHASSIS"])
+    numbers = f"MOTIONCUE_ACTUATORS = {TABLES['ACTUATORS']}, MOTIONCUE_AHEAD = {ahead}, MOTIONCUE_CHASSIS = {chassis}"
+    numbers = f"enum {{ {numbers} }};"
     mark = f'#define MOTIONCUE_AHEAD_MARK "{TABLES["AHEAD_MARK"].decode()}"'
     return "\n\n".join([f"{numbers}\n{mark}", *structs])
 

@@ -1,5 +1,6 @@
 """Shared memory: which mapping is a simulator's, states that are being written, ends and restarts."""
 
+import math
 import os
 import struct
 import sys
@@ -152,6 +153,20 @@ def test_variables_are_found_by_name_in_the_newest_buffer(page):
     memory.put(48 + 16, struct.pack("<i", 9))  # written, so it is the newest
     assert reading.count() == int.from_bytes(struct.pack("<d", 2.5), "little")
     assert reading.take()[:8] == struct.pack("<d", 2.5)
+
+
+def test_a_variable_that_may_be_missing_is_no_number_then(page):
+    memory = page(65536)
+    shock = Window(0, 4, name="LFshockDefl", optional=True)
+    wanted = LISTED._replace(windows=(LISTED.windows[0], shock, LISTED.windows[1]))
+    list_variables(memory, "SessionTime", "Roll")
+    memory.put(8000 + 3000, struct.pack("<2d", 1.5, 0.25))
+    time, deflection, roll = struct.unpack("<df4s", Memory(memory.path, wanted).take())
+    assert (time, roll) == (1.5, struct.pack("<d", 0.25)[:4])
+    assert math.isnan(deflection)
+    list_variables(memory, "SessionTime", "Roll", "LFshockDefl")  # another car
+    memory.put(8000 + 3000 + 16, struct.pack("<f", 0.0625))
+    assert struct.unpack("<df4s", Memory(memory.path, wanted).take())[1] == 0.0625
 
 
 def test_a_list_that_changes_ends_the_reading_and_is_looked_up_anew(page):

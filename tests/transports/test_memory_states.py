@@ -258,7 +258,11 @@ def test_iracings_state_is_read_360_times_a_second_and_its_angles_60_times():
         *vectors,
         *(f"{way}Accel_ST" for way in ("Lat", "Long", "Vert")),
         *(f"{way}Rate_ST" for way in ("Roll", "Pitch", "Yaw")),
+        *(f"{corner}shock{what}_ST" for corner in ("LF", "RF", "LR", "RR") for what in ("Defl", "Vel")),
     }
+    optional = {part.name for part in source.gather.windows if part.optional}
+    assert len(optional) == 12
+    assert optional == {part.name for part in source.gather.windows if "shock" in part.name or "Rumble" in part.name}
     assert {part.name for part in source.gather.windows if part.between == "circle"} == {"YawNorth", "Pitch", "Roll"}
     assert (source.gather.samples, source.gather.sample_hz) == (6, 360.0)
 

@@ -1,6 +1,10 @@
 """The page in a real browser: it draws, parks, tunes the real engine, comes back, and asks nobody else for anything."""
 
+import time
+
+import numpy as np
 import pytest
+from controller_rig import TOLD, fields_of
 from view_chromium import MARKS, Tab, launched, playwright
 from view_rig import driven, profile, soon
 
@@ -200,4 +204,40 @@ def test_a_thumb_leaves_a_number_out_and_gives_it_its_value_again(browser, serve
         assert place["x"] + place["width"] <= 360
         none.tap()
         soon(lambda: engine.requested == begin)
+        assert tab.errors == []
+
+
+def test_wheels_are_shown_where_the_source_says_something_of_them(browser, server, engine, tmp_path):
+    with Tab(browser, server) as tab:
+        driven(engine, 0.5)
+        tab.shows("#timing", "packets out")
+        assert tab.page.locator("#wheels").is_hidden()
+        assert tab.errors == []
+    packet = f"source.packet={{size={TOLD.itemsize}, fields=[{fields_of(TOLD)}]}}"
+    with (
+        Engine(profile("source.system='custom'", packet)) as told,
+        Server(told, Address("127.0.0.1", 0), folder=tmp_path) as server,
+        Tab(browser, server) as tab,
+    ):
+        row = np.full(1, np.nan, TOLD)
+        for name in TOLD.names[:12]:
+            row[name] = 0.0
+        row["speed"], row["suspension_front_left"], row["suspension_rear_right"] = 5.0, 0.0125, -0.03
+        row["slip_front_right"] = 0.5
+        for _ in range(100):
+            row["frame_time"] += 0.01
+            told.feed(row.tobytes())
+            time.sleep(0.01)
+        tab.shows("#wheels", "travel, mm")
+        rows = [
+            [cell.inner_text() for cell in line.query_selector_all("th, td")]
+            for line in tab.page.query_selector_all("#wheels tr")
+        ]
+        assert rows == [
+            ["", "travel, mm", "slip"],
+            ["front left", "12.5", ""],
+            ["front right", "", "0.5"],
+            ["rear left", "", ""],
+            ["rear right", "-30", ""],
+        ]
         assert tab.errors == []

@@ -144,6 +144,8 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
         if (part.offset is None) == (part.name is None) or (part.name is None) != (memory.gather[0].name is None):
             found = f"found offset {part.offset} and name {part.name}"
             raise ConfigError(f"{where}: {found}, allowed is an offset in all parts, or a name in all")
+        if part.optional and part.name is None:
+            raise ConfigError(f"{where}.optional: found true with an offset, allowed is a name")
         if part.name is not None and part.index is not None:
             raise ConfigError(f"{where}.index: found beside a name, allowed is an offset")
         whole = part.size * (memory.samples if part.sampled else 1)
@@ -174,10 +176,13 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
     for name, place in (("counter", memory.counter), ("end", memory.end), ("time", memory.time)):
         size = 8 if name == "time" else counter_size
         if place is not None and not any(
-            end - part.size <= place <= end - size and not part.sampled and not (part.block and name != "time")
+            end - part.size <= place <= end - size
+            and not (part.sampled or part.optional or (part.block and name != "time"))
             for end, part in zip(ends, memory.gather, strict=True)
         ):
-            words = f"allowed is a place for {size} bytes in one part of gather that is neither sampled nor of a block"
+            words = (
+                f"allowed is a place for {size} bytes in one part of gather, neither sampled, optional nor of a block"
+            )
             raise ConfigError(f"{key}.{name}: found {place}, {words}")
     if table.cipher is not None or table.reply is not None or table.heartbeat is not None:
         raise ConfigError(f"{key}: found beside a cipher, a reply or a heartbeat, allowed is none of them")
@@ -192,6 +197,7 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
             part.sampled,
             part.between or "",
             part.block or "",
+            part.optional,
         )
         for part in memory.gather
     )

@@ -181,13 +181,17 @@ class DescribedSource:
         )
 
     def is_plausible(self, data: bytes) -> bool:
-        """Say whether a packet is one of the motion and every number in it, used or not, is within its limit."""
+        """Say whether a packet is one of the motion and every number in it, used or not, is within its limit.
+
+        What wheels and cab do may be no number: a car may lack it.
+        """
         form = next((form for form in self.forms if form.fits(data)), None)
         if form is None or form.role != "motion":
             return False
         values = form.packet.decode(data)
+        optional = {take.field for take in form.takes if take.telemetry == "chassis"}
         return all(
-            abs(values[name]) <= field.limit  # also false for NaN
+            abs(values[name]) <= field.limit or (name in optional and values[name] != values[name])
             for name, field in form.packet.fields.items()
             if not isinstance(values[name], (bytes, str))
         )
@@ -206,7 +210,7 @@ class DescribedSource:
         start = 0
         sizes = sorted({size for form in self.forms for size in (form.packet.size,)}, reverse=True)
         even = [size for size in sizes if len(data) % size == 0 and self._all_fit(data, size)]
-        if not even and len(data) <= UNFRAGMENTED and self._is_other(data):
+        if not even and len(data) <= UNFRAGMENTED and self._is_beside(data):
             yield data  # a form that may be longer has no end of its own
             return
         while start < len(data):
@@ -223,9 +227,9 @@ class DescribedSource:
             yield data[start:end]
             start = end
 
-    def _is_other(self, data: bytes) -> bool:
+    def _is_beside(self, data: bytes) -> bool:
         form = next((form for form in self.forms if form.fits(self.plain(data))), None)
-        return form is not None and form.role == "other"
+        return form is not None and (form.role == "other" or (form.role == "part" and form.largest > form.packet.size))
 
     def _all_fit(self, data: bytes, size: int) -> bool:
         return all(self._fits(data[start : start + size], size) for start in range(0, len(data), size))

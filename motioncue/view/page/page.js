@@ -299,6 +299,7 @@ function stats(message) {
     ...(message.platform.length ? [["platform says", message.platform.join(", ")]] : []),
   ];
   $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
+  showWheels(message.chassis);
   const words = message.verdict.words.replaceAll("`", ""), [short, ...more] = words.split(/(?=: )/);
   const count = JSON.stringify([words, message.events, message.rejected]);
   const known = noted === count;
@@ -315,6 +316,23 @@ function stats(message) {
     events[name] = count;
   }
   showEvents();
+}
+
+// What the source says of wheels and cab, if it says anything.
+const WHEELS = ["front left", "front right", "rear left", "rear right"];
+const OF_WHEELS = [["suspension", "travel, mm", 1000], ["suspension_velocity", "mm/s", 1000], ["slip", "slip", 1], ["rumble", "rumble", 1]];
+function showWheels(said) {
+  const value = (name, factor) => (name in said ? Number((factor * said[name]).toPrecision(3)) : "");
+  const at = (name, wheel) => `${name}_${wheel.replace(" ", "_")}`;
+  const columns = OF_WHEELS.filter(([name]) => WHEELS.some((wheel) => at(name, wheel) in said));
+  const rows = columns.length ? [["", ...columns.map(([, words]) => words)], ...WHEELS.map((wheel) => [wheel, ...columns.map(([name, , factor]) => value(at(name, wheel), factor))])] : [];
+  for (const name of Object.keys(said).filter((each) => each.startsWith("cabin_"))) rows.push([name.replace("cabin_", "cab "), value(name, 1)]);
+  $("wheels").hidden = !rows.length;
+  $("wheels").replaceChildren(...rows.map((row, line) => {
+    const tr = document.createElement("tr");
+    tr.append(...row.map((text, place) => Object.assign(document.createElement(line && place ? "td" : "th"), { textContent: text })));
+    return tr;
+  }));
 }
 
 function showEvents() {

@@ -30,7 +30,7 @@ from motioncue.check.compare import (
     windows_of,
 )
 from motioncue.check.description import corrected, corrections, suspected
-from motioncue.check.forces import suspension_of
+from motioncue.check.forces import Going, suspension_of
 from motioncue.check.signs import examine
 from motioncue.core.channels import WHEELS
 from motioncue.errors import ConfigError, PacketError
@@ -328,7 +328,8 @@ class _Source:
         found = examine(drive)
         if self._drive is None:
             self._drive = drive
-            self.wheels = suspension_of(drive, windows_of(drive), {finding.name: finding for finding in found})
+            going = Going(drive, *axes(drive.motion), windows_of(drive), None)
+            self.wheels = suspension_of(going, {finding.name: finding for finding in found})
         return [read, steady, timed, *found], timing
 
     def _clocks(self, motion: Any) -> tuple[Any, Any]:

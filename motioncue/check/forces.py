@@ -88,6 +88,7 @@ FELT_UNITS = {
 }
 
 LEAN, SURGE, SWAY, HEAVE = "roll and leaning", "surge and speed", "sway and turning", "heave and climb"
+NOSE, CLIMB, COURSE = "attitude and course", "pitch and climb", "yaw and course"
 GRAVITY_IN = "gravity"
 CURVES = "drive at more than 5 m/s through curves to both sides"
 CRESTS = "drive over crests and through dips, fast enough to feel them"
@@ -405,16 +406,23 @@ def attitude_late(g: Going) -> float:
 
 
 BRAKING, TURNS = "suspension in braking", "suspension in turns"
+UP, ROLL_RATE, PITCH_RATE = "up", "roll rate", "pitch rate"
+TILTED = {BRAKING: (CLIMB, PITCH_RATE), TURNS: (LEAN, ROLL_RATE)}  # what says how much of gravity a load has in it
+SIGN = "turn the sign of its fields"
+EXCHANGED = {BRAKING: "front and rear are exchanged", TURNS: "left and right are exchanged"}
 LEAST_M = 0.001  # spread of the travel that says something: less is the road
-LEAST_M_S2 = 1.0  # so does this of the acceleration
+LEAST_M_S2 = 1.0  # so does this of the load
 AGREES, CONTRADICTS = 0.5, 0.75  # correlations; nobody is accused of what only may be
 
 
-def suspension_of(drive: Drive, w: Windows, found: Mapping[str, Finding]) -> list[Finding]:
+def suspension_of(g: Going, found: Mapping[str, Finding]) -> list[Finding]:
     """Judge the sense of the suspension's travel by where the load goes: forwards in braking, outwards in a turn.
 
-    A wheel that comes nearer to the body counts positive.  Surge and sway are believed if `found` calls them right.
+    Springs feel the specific force, acceleration less gravity: on steep banking a slow car leans on its inner wheels.
+    A wheel that comes nearer to the body counts positive.  Accelerations and attitude are believed if `found` does not
+    call them wrong.
     """
+    drive, w = g.drive, g.w
     if drive.travel is None:
         return []
     known = np.asarray(np.isfinite(drive.travel).all(axis=1))
@@ -425,33 +433,49 @@ def suspension_of(drive: Drive, w: Windows, found: Mapping[str, Finding]) -> lis
     front_left, front_right, rear_left, rear_right = (mean(drive, w, wheel) for wheel in wheels)
     forwards = 0.5 * (front_left + front_right - rear_left - rear_right)
     outwards = 0.5 * (front_left + rear_left - front_right - rear_right)
-    braking = _loaded(
-        BRAKING, forwards, -mean(drive, w, drive.motion["surge"]), found[SURGE], "brake hard, several times"
-    )
-    turns = _loaded(TURNS, outwards, mean(drive, w, drive.motion["sway"]), found[SWAY], CURVES)
-    verdicts = (braking.verdict, turns.verdict)
-    cures = {("wrong", "ok"): "front and rear are exchanged", ("ok", "wrong"): "left and right are exchanged"}
-    cure = cures.get(verdicts, "turn the sign of its fields")
+    surge, sway = (mean(drive, w, drive.motion[channel]) for channel in ("surge", "sway"))
+    ahead, aside = (mean(drive, w, GRAVITY * axis[:, 2]) for axis in (g.forward, np.cross(g.down, g.forward)))
+    braking = _loaded(BRAKING, forwards, -surge, ahead, found, SURGE, "brake hard, several times")
+    turns = _loaded(TURNS, outwards, sway, -aside, found, SWAY, CURVES)
     return [
-        each._replace(evidence=f"{each.evidence}: it gives where it should be pressed; {cure}")
+        each._replace(evidence=f"{each.evidence}: it gives where it should be pressed; {_cure(each, other)}")
         if each.verdict == "wrong"
         else each
-        for each in (braking, turns)
+        for each, other in ((braking, turns), (turns, braking))
     ]
 
 
-def _loaded(name: str, travel: Array, load: Array, told: Finding, maneuver: str) -> Finding:
-    """Judge whether a difference of travel follows the acceleration that presses it."""
-    strong, spread = int((np.abs(load) > LEAST_M_S2).sum()), float(np.std(travel)) if len(travel) else 0.0
+def _cure(wrong: Finding, other: Finding) -> str:
+    """Return what is to blame for a wrong sense: an order if only one difference of the wheels is wrong."""
+    order = EXCHANGED[wrong.name]
+    return {"ok": order, "wrong": SIGN}.get(other.verdict, f"{SIGN}, unless {order}: {other.name} would tell")
+
+
+def _loaded(
+    name: str, travel: Array, pushed: Array, pulled: Array, found: Mapping[str, Finding], felt: str, maneuver: str
+) -> Finding:
+    """Judge whether a difference of travel follows its load: what the acceleration pushes and gravity pulls [m/s^2]."""
+    load = pushed + pulled
+    steady = np.median(load) if len(load) else 0.0  # a hill or banking that does not end presses, but tells nothing
+    strong, spread = int((np.abs(load - steady) > LEAST_M_S2).sum()), float(np.std(travel)) if len(travel) else 0.0
     evidence = f"{strong} windows of {WINDOW_S} s with more than {LEAST_M_S2:g} m/s^2"
     if strong < WINDOWS or spread < LEAST_M:
         return open_(name, f"{evidence}, {1e3 * spread:.2g} mm of travel", maneuver)
     follows = float(np.corrcoef(travel, load)[0, 1])
     evidence = f"correlation {follows:+.2f} over {evidence}"
-    if told.verdict != "ok":
-        return open_(name, f"{evidence}; as sure as {told.name}", maneuver)
+    if found[felt].verdict != "ok":
+        return open_(name, f"{evidence}; as sure as {felt}", maneuver)
+    tilt, rate = TILTED[name]
+    wrong = [each for each in (NOSE, tilt, rate, UP, GRAVITY_IN) if each in found and found[each].verdict == "wrong"]
+    if wrong:
+        return open_(name, f"{evidence}; as sure as {wrong[0]}", maneuver)
     if follows > AGREES:
         return Finding(name, "ok", evidence)
     if follows < -CONTRADICTS:
+        mirrored = pushed - pulled
+        turned = bool(np.ptp(mirrored)) and float(np.corrcoef(travel, mirrored)[0, 1]) > -CONTRADICTS
+        # Heave tells the attitude's sign as well, because a car that leans or climbs has part of its turning in it.
+        if turned and "ok" not in (found[tilt].verdict, found[HEAVE].verdict):
+            return open_(name, f"{evidence}; or the attitude is turned, as sure as {tilt}", maneuver)
         return Finding(name, "wrong", evidence)
     return Finding(name, "unknown", f"{evidence}: neither agreement nor its opposite", maneuver)

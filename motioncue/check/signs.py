@@ -47,11 +47,15 @@ from motioncue.check.compare import (
     windows_of,
 )
 from motioncue.check.forces import (
+    CLIMB,
+    COURSE,
     GRAVITY_IN,
     HEAVE,
     LEAN,
+    NOSE,
     SURGE,
     SWAY,
+    UP,
     Going,
     attitude_late,
     felt_of,
@@ -76,7 +80,6 @@ TURN_UNITS = {np.degrees(1.0): "in degrees?", np.radians(1.0): "radians, taken a
 DERIVED_BY = {"surge": SURGE, "sway": SWAY, "heave": HEAVE}
 """Findings about accelerations that may be derived from the velocity."""
 
-NOSE, CLIMB, COURSE = "attitude and course", "pitch and climb", "yaw and course"
 NEEDS = {
     "surge": (NOSE, CLIMB),
     "sway": (NOSE, LEAN),
@@ -383,8 +386,8 @@ def _upright(down: Array) -> Finding:
     share = float(np.mean(down[:, 2] > 0.8))
     evidence = f"upright within 37 degrees for {share:.0%} of the frames"
     if share < 0.5:
-        return Finding("up", "wrong", evidence)
-    return Finding("up", "ok" if share > 0.9 else "unknown", evidence, "" if share > 0.9 else "drive on the wheels")
+        return Finding(UP, "wrong", evidence)
+    return Finding(UP, "ok" if share > 0.9 else "unknown", evidence, "" if share > 0.9 else "drive on the wheels")
 
 
 def _pitch(g: Going) -> Finding:

@@ -67,6 +67,14 @@ SCALED = {
 }
 """What to do about a channel that is a multiple of what it should be, by the unit that its evidence names."""
 
+WHEELS = {
+    "turn the sign": "turn the sign of suspension_front_left and so on in [source.packet]: scale = -1, or without the "
+    "minus that is there; that of suspension_velocity_front_left and so on too",
+    "front and rear": "exchange front and rear in the names of the suspension's channels in [source.packet]",
+    "left and right": "exchange left and right in the names of the suspension's channels in [source.packet]",
+}
+"""What to do about a wrong sense of the suspension, by what its evidence names."""
+
 MULTIPLE = "one of these has another unit or scale than is said: the channel, or what it is compared with; give the "
 MULTIPLE += "field its unit or scale in [source.packet], or set the simulator's"
 
@@ -397,6 +405,10 @@ def _print_advice(report: Any, described: bool) -> None:
         echo("look at the simulator's settings and version, or what converts its data", indent=2)
     for name in report.left if not (report.either or report.suspected) else ():
         echo(f"no option mends {name}: {_remedy(found[name], described)}", indent=2)
+    wrong = [finding for finding in report.wheels if finding.verdict == "wrong"]
+    if wrong:  # two have the same cure
+        cure = " or ".join(cure for said, cure in WHEELS.items() if said in wrong[0].evidence)
+        echo(f"to mend {' and '.join(finding.name for finding in wrong)}: {cure}", indent=2)
 
 
 def _said(key: str, value: Any) -> str:

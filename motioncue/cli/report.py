@@ -192,7 +192,7 @@ def _checked(drive: Drive) -> dict[str, Any] | str:
     return {
         "verdict": found.verdict,
         "changes": found.changes,
-        "findings": [[each.name, each.verdict, each.evidence] for each in found.findings],
+        "findings": [[each.name, each.verdict, each.evidence] for each in (*found.findings, *found.wheels)],
         "timing": found.timing._asdict(),
     }
 

@@ -238,9 +238,11 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
         else:
             if value is not None:
                 table[name] = value
-                if isinstance(table, tomlkit.items.InlineTable) and f",{name} " in table.as_string():
-                    added: Any = table.value.item(str(name))  # to a table of the file
-                    added.trivia.indent = " "
+                if isinstance(table, tomlkit.items.InlineTable):
+                    added: Any = table.value.item(str(name))
+                    before = table.as_string().removesuffix("}").removesuffix(f"{name} = {added.as_string()}")
+                    if before.endswith(","):  # added to a table of the file that had one key
+                        added.trivia.indent = " "
             elif table.pop(name, None) is not None:
                 while above and not table and isinstance(above[-1][1], str):
                     table, step = above.pop()

@@ -21,7 +21,7 @@ RATE_HZ = 60.0
 """Packets per second, unless another rate is wanted or the description gives one [Hz]."""
 
 BODY = ("roll", "pitch", "yaw")
-SPRING = 0.003  # travel per acceleration of the virtual car [s^2]
+SPRING = 0.003  # travel per specific force of the virtual car [s^2]
 Array = npt.NDArray[np.float64]
 
 
@@ -73,18 +73,17 @@ def ordered_angles(matrices: Array, order: Sequence[str]) -> Array:
     return out
 
 
-def chassis_values(acceleration: Array, rates: Array) -> dict[str, Array]:
+def chassis_values(force: Array, rates: Array) -> dict[str, Array]:
     """Return what springs without mass do under the car: travel [m] and its velocity by wheel; the rest is 0.
 
-    A wheel comes nearer to the body where the load goes: at the front in braking, at the left in a turn to the right,
-    everywhere where the road pushes up; the velocity is what the turning of the body alone makes.
+    Springs feel the specific force, acceleration less gravity, in the car's axes [m/s^2].  A wheel comes nearer to the
+    body where the load goes: at the front in braking and downhill, at the left in a flat turn to the right, everywhere
+    where the road pushes up; at rest on level ground, travel is 0.  The velocity is what turning of the body makes.
     """
-    out = {channel.name: np.zeros(len(acceleration)) for channel in CHASSIS}
+    out = {channel.name: np.zeros(len(force)) for channel in CHASSIS}
     for wheel in WHEELS:
         front, left = (1.0 if word in wheel else -1.0 for word in ("front", "left"))
-        out[f"suspension_{wheel}"] = SPRING * (
-            -front * acceleration[:, 0] + left * acceleration[:, 1] - acceleration[:, 2]
-        )
+        out[f"suspension_{wheel}"] = SPRING * (-front * force[:, 0] + left * force[:, 1] - (force[:, 2] + GRAVITY))
         out[f"suspension_velocity_{wheel}"] = -front * 1.3 * rates[:, 1] - left * 0.7 * rates[:, 0]
     return out
 
@@ -100,9 +99,10 @@ def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[st
     )  # rows: the direction of yaw 0, right of it, down
     angles = ordered_angles(ahead @ turned, table.order)
     acceleration = body_axes(states, "acceleration")
+    force = acceleration - GRAVITY * turned[:, 2, :]  # less the world's down axis in the car's axes
     lifted = states["acceleration"]
     if table.gravity == "included":
-        acceleration = acceleration - GRAVITY * turned[:, 2, :]  # the world's down axis in the car's axes
+        acceleration = force
         lifted = lifted - GRAVITY * np.array([0.0, 0.0, 1.0])
     if table.rates != "angles":
         rates, changes = body_axes(states, "angular_velocity").T, body_axes(states, "angular_acceleration").T
@@ -110,7 +110,7 @@ def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[st
     for suffix, values in (("", angles), ("_rate", rates), ("_acceleration", changes)):
         out |= {f"{name}{suffix}": value for name, value in zip(BODY, values, strict=True)}
     out |= {"speed": np.linalg.norm(states["velocity"], axis=1), "engine_speed": states["engine_speed"]}
-    out |= chassis_values(body_axes(states, "acceleration"), body_axes(states, "angular_velocity"))
+    out |= chassis_values(force, body_axes(states, "angular_velocity"))
     in_car = table.rates != "world"
     vectors = {
         "position": states["position"] @ world.T,

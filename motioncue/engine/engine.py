@@ -646,7 +646,8 @@ class Engine:
     def stats(self) -> dict[str, Any]:
         """Return the statistics so far; the keys are those of ``motioncue run --json``.
 
-        ``granted`` has each request for punctuality to the system, and whether it was granted.
+        ``granted`` has each request for punctuality to the system, and whether it was granted; ``events`` counts the
+        discontinuities of the source by kind, and ``transitions`` lists what changed the state and why.
         """
         outputs = [
             {

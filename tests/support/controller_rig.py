@@ -119,7 +119,8 @@ class Rig:
             self.sockets[0], address, encoding.table, encoding.packet, encoding.seal, 0, self.replies
         )
         self.packages = self._drive(profile)
-        self.sent = []
+        self.sent, self.sent_in = [], []  # packets, and the ticks that sent them
+        self.ticked = 0
         self.next, self.duration = START, 0.0
         self.now = START
         self.answers = True
@@ -156,6 +157,7 @@ class Rig:
                 self.next += round(package.duration * 1e9)
                 self.pipeline.intake.feed(package.package, self.now)
             self.emitter.run(1)
+            self.ticked += 1
             self.now += 3_000_030
             self.log += self.emitter.transitions()
             packet = None
@@ -163,6 +165,7 @@ class Rig:
                 while True:
                     packet = self.sockets[1].recv(2000)
                     self.sent.append(packet)
+                    self.sent_in.append(self.ticked - 1)
             self.controller.tick(packet)
             if self.answers:
                 for reply in self.controller.replies():

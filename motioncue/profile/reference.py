@@ -42,20 +42,28 @@ class Section(NamedTuple):
     """Dotted paths, with [] behind a list of tables, and the tag of one of several kinds of table."""
     sentence: str
     keys: tuple[Key, ...]
+    within: str = ""
+    """The tag of the only kind of table that it stands in; empty if it stands in several, or in one without a tag."""
 
     @property
     def title(self) -> str:
-        """The places, as a profile has them."""
+        """The places, as a profile has them, and the kind of table that they are in."""
         named = (f"[{place}" + "]" * (not place.endswith('"')) for place in self.places)  # a tag stands outside
-        return ", ".join(named) if self.places != ("",) else "the profile"
+        kind = f" with {self.within}" if self.within else ""
+        return ", ".join(named) + kind if self.places != ("",) else "the profile"
 
 
 def sections(profile: type[msgspec.Struct]) -> list[Section]:
     """Return the tables of a profile, each once, in the order in which they are met."""
-    places: dict[type[msgspec.Struct], list[str]] = {}
-    for place, table in _tables_below("", profile):
-        places.setdefault(table, []).append(place)
-    return [Section(tuple(dict.fromkeys(where)), _summary(table), _keys(table)) for table, where in places.items()]
+    places: dict[type[msgspec.Struct], dict[str, None]] = {}  # in their order
+    kinds: dict[type[msgspec.Struct], set[str]] = {}
+    for place, within, table in _tables_below("", "", profile):
+        places.setdefault(table, {})[place] = None
+        kinds.setdefault(table, set()).add(within)
+    return [
+        Section(tuple(where), _summary(table), _keys(table), "".join(kinds[table]) if len(kinds[table]) == 1 else "")
+        for table, where in places.items()
+    ]
 
 
 def markdown(found: list[Section]) -> str:
@@ -68,15 +76,19 @@ def markdown(found: list[Section]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tables_below(place: str, table: type[msgspec.Struct]) -> Iterator[tuple[str, type[msgspec.Struct]]]:
-    """Yield a table and those in it, with their places."""
+def _tables_below(
+    place: str, within: str, table: type[msgspec.Struct]
+) -> Iterator[tuple[str, str, type[msgspec.Struct]]]:
+    """Yield a table and those in it, with their places and the tag of the table that they are in."""
     config = table.__struct_config__
-    yield (f'{place}], {config.tag_field} = "{config.tag}"[' if config.tag_field else place).strip("["), table
+    tag = f'{config.tag_field} = "{config.tag}"' if config.tag_field else ""
+    yield (f"{place}], {tag}[" if tag else place).strip("["), within, table
+    within = tag or within
     for field in msgspec.structs.fields(table):
         inner = tables_of(field.type)
         several = "[]" if "tuple" in str(field.type) else ".NAME" if "dict[" in str(field.type) else ""
         for each in inner:
-            yield from _tables_below(f"{place}.{field.name}{several}".lstrip("."), each)
+            yield from _tables_below(f"{place}.{field.name}{several}".lstrip("."), within, each)
 
 
 def _keys(table: type[msgspec.Struct]) -> tuple[Key, ...]:

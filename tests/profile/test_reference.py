@@ -16,6 +16,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "profile.md"
 def test_brackets_of_every_heading_are_closed_once():
     titles = [section.title for section in sections(Profile)]
     assert '[cueing], algorithm = "direct"' in titles
+    assert '[cueing.surge], [cueing.sway] with algorithm = "adaptive"' in titles
+    assert len(set(titles)) == len(titles)
     assert [title for title in titles if title.count("[") != title.count("]")] == []
 
 

@@ -1,6 +1,8 @@
 """A report: what it holds, what it leaves out, and that a stranger can open one without harm."""
 
-from pathlib import PurePath, PureWindowsPath
+import tomllib
+from pathlib import Path, PurePath, PureWindowsPath
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +12,11 @@ from kept_drives import path_of
 from motioncue.cli import cli
 from motioncue.cli.report import _checked, _unreadable, anonymized, last_minutes
 from motioncue.engine.replay import keep, repeat
+from motioncue.profile.profile import profile_text
 from motioncue.recording.packages import quoted
 from motioncue.recording.recording import read
+from motioncue.recording.schema import Package
+from motioncue.sources import by_profile
 
 KEPT = path_of("vehicle-physics-pro")
 
@@ -138,3 +143,17 @@ def test_what_is_no_run_is_refused(tmp_path):
     assert refused.exit_code == 2
     assert "neither a recording of a run" in refused.output
     assert "--system" not in refused.output  # which the command has not
+
+
+def test_wheels_that_are_wrong_are_among_the_findings():
+    """A real stage, read with its wheels exchanged: what makes the verdict is listed."""
+    stage = (Path(__file__).parents[1] / "data" / "packets" / "described" / "dirt_rally_2.bin").read_bytes()
+    text = profile_text("dirt-rally-dk")
+    for one, other in (("left", "~"), ("right", "left"), ("~", "right")):
+        text = text.replace(f'_{one}"', f'_{other}"')
+    source = by_profile("dirt-rally-dk")
+    packages = [Package(round(1e9 * n / 60), 0, data) for n, data in enumerate(source.framed(stage))]
+    checked = _checked(SimpleNamespace(profile=tomllib.loads(text), packages=packages, about={}))
+    assert checked["verdict"] == "wrong"
+    (wrong,) = [row for row in checked["findings"] if row[1] == "wrong"]
+    assert wrong[0] == "suspension in turns"

@@ -36,6 +36,7 @@ GEARED_MARGIN = 0.95  # share of all bounds where positions are not linear in th
 NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
+DOUBT = 5.0  # what has been learned counts as if only one moment in this many times the time ahead said anything new
 PROOF_S = 5.0  # how far back it counts whether the lap before has proved right
 SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
@@ -78,14 +79,19 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
 def _outlook(settings: Predictive, rate_hz: float) -> dict[str, Any]:
     """Return how the car's motion is foreseen, as the kernel takes it.
 
-    What is expected without experience: what is felt beyond its quick mean decays with that mean's time constant, the
-    quick mean beyond the slow one with `force_decay_s` or its like, the slow mean with ten times that.
+    What is expected without experience: the quick mean beyond the slow one decays with `force_decay_s` or its like, the
+    slow mean with ten times that; what is felt beyond the quick mean as that mean, but of longitudinal and lateral
+    force, which are steered, with `force_decay_s`.
+
+    Moments that are nearer to each other than a look ahead repeat each other.  So the longer that is, the more of the
+    past is weighed against by this prior: a share of its squares, which is the same for gentle and for hard drives.
     """
     beat = max(1, round(BEAT_S * rate_hz))
     lags = [max(1, round(time * rate_hz / beat)) for time in NODES_S]
     decays = np.array((settings.force_decay_s,) * 2 + (settings.rate_decay_s,) * 3 + (settings.yaw_decay_s,))
     times = np.array(NODES_S)[None, :, None]
-    constants = np.stack([np.full(6, QUICK_S), decays, 10.0 * decays], axis=1)[:, None, :]
+    quick = np.where(np.arange(6) < 2, decays, QUICK_S)
+    constants = np.stack([quick, decays, 10.0 * decays], axis=1)[:, None, :]
     beats_s = beat / rate_hz
     return {
         "learns": settings.forecast == "learned",
@@ -98,6 +104,7 @@ def _outlook(settings: Predictive, rate_hz: float) -> dict[str, Any]:
         "proved": np.exp(-beats_s / PROOF_S),
         "proof": THRESHOLDS**2 * PROOF_S / beats_s,
         "prior": THRESHOLDS**2 * settings.memory_s / beats_s,
+        "doubt": DOUBT * np.array(NODES_S) / settings.memory_s,
         "decayed": np.exp(-times / constants),
     }
 

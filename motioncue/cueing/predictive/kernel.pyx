@@ -642,7 +642,7 @@ cdef int fill_outlook(PredictiveCoeffs* c, outlook) except -1:
     c.remembers, c.proved = outlook["remembers"], outlook["proved"]
     f.quick, f.slow, f.kept = outlook["quick"], outlook["slow"], outlook["kept"]
     for node in range(NODES):
-        f.lag[node] = outlook["lags"][node]
+        f.lag[node], f.doubt[node] = outlook["lags"][node], outlook["doubt"][node]
     for sense in range(AXES):
         f.prior[sense], c.proof[sense] = outlook["prior"][sense], outlook["proof"][sense]
         for node in range(NODES):

@@ -148,13 +148,14 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
     gains: Gains = Gains()
     forecast: Literal["decay", "learned"] = "learned"
     """What the car is expected to do next: let its motion decay, or what was learned from this drive so far."""
-    memory_s: Annotated[float, msgspec.Meta(ge=1, le=1000)] = 30.0
+    memory_s: Annotated[float, msgspec.Meta(ge=1, le=1000)] = 60.0
     """How far back what is learned goes [s]; the decay times below are what holds before anything is."""
     laps: bool = True
     """Whether what was felt when the car came by the same way before counts, as far as it has just proved right; for a
     learned forecast, where the source sends a position."""
-    force_decay_s: Seconds = 1.0
-    """Time in which the car's present longitudinal and lateral specific force is expected to decay to 37 % [s]."""
+    force_decay_s: Seconds = 10.0
+    """Time in which the car's present longitudinal and lateral specific force is expected to decay to 37 % [s]; who
+    brakes or bends goes on with it, and what ends it is learned."""
     rate_decay_s: Seconds = 0.15
     """The same of its vertical specific force, and of its roll and pitch rates [s]."""
     yaw_decay_s: Seconds = 1.0

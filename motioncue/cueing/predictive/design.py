@@ -12,7 +12,7 @@ from motioncue.core.channels import AHEAD_S
 from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, Program, blocks, nodes, program
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
-from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Travel, Turn, Workspace
+from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Tilt, Travel, Turn, Workspace
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import Kinematics
@@ -40,6 +40,7 @@ DOUBT = 5.0  # what has been learned counts as if only one moment in this many t
 PROOF_S = 5.0  # how far back it counts whether the lap before has proved right
 SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
+SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.0, 3.0)  # how far the seat slides, and from how much tilt on it hurries then
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
@@ -56,7 +57,7 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             "allowed is a shorter one or fewer of them"
         )
     tilt = settings.tilt
-    tilting = np.radians([tilt.rate_limit_deg_s, tilt.hurry_deg_s, tilt.burst_deg]).tolist()
+    tilting = np.radians([tilt.rate_limit_deg_s, tilt.hurry_deg_s, _burst_deg(tilt, bounds)]).tolist()
     try:
         return PredictiveKernel(
             made,
@@ -217,6 +218,14 @@ def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:
         for size in (0.5 * (bounds.high - bounds.low), bounds.speed, bounds.acceleration)
     )
     return half, speed, acceleration
+
+
+def _burst_deg(tilt: Tilt, bounds: Bounds) -> float:
+    """Return how much tilt has to wait before it is fast [deg]."""
+    if tilt.burst_deg is not None:
+        return tilt.burst_deg
+    slides = _sizes(bounds)[0][:2]  # of surge and sway
+    return float(np.interp(np.max(slides, where=np.isfinite(slides), initial=0.0), SLIDES_M, BURSTS_DEG))
 
 
 def _guard(bounds: Bounds) -> Array:

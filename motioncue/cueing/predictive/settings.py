@@ -118,8 +118,9 @@ class Tilt(Table, frozen=True, kw_only=True):
     to go unnoticed, and what the car does next is not known exactly."""
     hurry_deg_s: Positive = 30.0
     """The same in a burst [deg/s]: a short fast tilt may be felt less than a wait."""
-    burst_deg: Annotated[float, msgspec.Meta(ge=0, le=180)] = 3.0
-    """How far it has to turn beyond what is slow in the next half second before it is that fast [deg]; 180: never."""
+    burst_deg: Annotated[float, msgspec.Meta(ge=0, le=180)] | None = None
+    """How far it has to turn beyond what is slow in the next half second before it is that fast [deg]; 180: never.
+    Without it, 2 where the seat slides up to 0.3 m from neutral, to 3 from 0.7 m on: a long slide bridges the wait."""
     acceleration_limit_deg_s2: Positive = 300.0
     """Largest roll and pitch acceleration [deg/s^2]."""
 

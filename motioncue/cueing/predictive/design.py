@@ -12,7 +12,7 @@ from motioncue.core.channels import AHEAD_S
 from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, Program, blocks, nodes, program
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
-from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Travel, Turn, Workspace
+from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Tilt, Travel, Turn, Workspace
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import Kinematics
@@ -36,9 +36,11 @@ GEARED_MARGIN = 0.95  # share of all bounds where positions are not linear in th
 NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
+DOUBT = 5.0  # what has been learned counts as if only one moment in this many times the time ahead said anything new
 PROOF_S = 5.0  # how far back it counts whether the lap before has proved right
 SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
+SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.0, 3.0)  # how far the seat slides, and from how much tilt on it hurries then
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
@@ -55,7 +57,7 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             "allowed is a shorter one or fewer of them"
         )
     tilt = settings.tilt
-    tilting = np.radians([tilt.rate_limit_deg_s, tilt.hurry_deg_s, tilt.burst_deg]).tolist()
+    tilting = np.radians([tilt.rate_limit_deg_s, tilt.hurry_deg_s, _burst_deg(tilt, bounds)]).tolist()
     try:
         return PredictiveKernel(
             made,
@@ -78,14 +80,19 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
 def _outlook(settings: Predictive, rate_hz: float) -> dict[str, Any]:
     """Return how the car's motion is foreseen, as the kernel takes it.
 
-    What is expected without experience: what is felt beyond its quick mean decays with that mean's time constant, the
-    quick mean beyond the slow one with `force_decay_s` or its like, the slow mean with ten times that.
+    What is expected without experience: the quick mean beyond the slow one decays with `force_decay_s` or its like, the
+    slow mean with ten times that; what is felt beyond the quick mean as that mean, but of longitudinal and lateral
+    force, which are steered, with `force_decay_s`.
+
+    Moments that are nearer to each other than a look ahead repeat each other.  So the longer that is, the more of the
+    past is weighed against by this prior: a share of its squares, which is the same for gentle and for hard drives.
     """
     beat = max(1, round(BEAT_S * rate_hz))
     lags = [max(1, round(time * rate_hz / beat)) for time in NODES_S]
     decays = np.array((settings.force_decay_s,) * 2 + (settings.rate_decay_s,) * 3 + (settings.yaw_decay_s,))
     times = np.array(NODES_S)[None, :, None]
-    constants = np.stack([np.full(6, QUICK_S), decays, 10.0 * decays], axis=1)[:, None, :]
+    quick = np.where(np.arange(6) < 2, decays, QUICK_S)
+    constants = np.stack([quick, decays, 10.0 * decays], axis=1)[:, None, :]
     beats_s = beat / rate_hz
     return {
         "learns": settings.forecast == "learned",
@@ -98,6 +105,7 @@ def _outlook(settings: Predictive, rate_hz: float) -> dict[str, Any]:
         "proved": np.exp(-beats_s / PROOF_S),
         "proof": THRESHOLDS**2 * PROOF_S / beats_s,
         "prior": THRESHOLDS**2 * settings.memory_s / beats_s,
+        "doubt": DOUBT * np.array(NODES_S) / settings.memory_s,
         "decayed": np.exp(-times / constants),
     }
 
@@ -210,6 +218,14 @@ def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:
         for size in (0.5 * (bounds.high - bounds.low), bounds.speed, bounds.acceleration)
     )
     return half, speed, acceleration
+
+
+def _burst_deg(tilt: Tilt, bounds: Bounds) -> float:
+    """Return how much tilt has to wait before it is fast [deg]."""
+    if tilt.burst_deg is not None:
+        return tilt.burst_deg
+    slides = _sizes(bounds)[0][:2]  # of surge and sway
+    return float(np.interp(np.max(slides, where=np.isfinite(slides), initial=0.0), SLIDES_M, BURSTS_DEG))
 
 
 def _guard(bounds: Bounds) -> Array:

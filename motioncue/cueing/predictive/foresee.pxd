@@ -3,6 +3,8 @@
 Of each sense three features are known: what is felt beyond its quick mean, the quick mean beyond the slow one, and the
 slow mean.  What is felt some time later is expected to be a weighted sum of them.  The weights are those with the least
 squares of errors over the past, which counts less the longer ago it is, and beside it a prior: features that decay.
+The prior counts more the farther a node is ahead, because moments that are nearer to each other than that say much the
+same, and weights for it would be those of few chances.
 """
 
 from libc.string cimport memcpy
@@ -22,7 +24,8 @@ ctypedef struct ForeseeCoeffs:
     double quick                # share of the way that a mean goes in a tick
     double slow
     double kept                 # share of a moment that is left after a beat
-    double prior[SENSES]        # weight of the prior, as a sum of squares
+    double prior[SENSES]        # least weight of the prior, as a sum of squares
+    double doubt[NODES]         # its weight beside that, as a share of all squares
     double decayed[SENSES][NODES][FEATURES]     # the prior: what is left of each feature at a node
 
 ctypedef struct ForeseeState:
@@ -80,7 +83,7 @@ cdef inline void learn(const ForeseeCoeffs* c, ForeseeState* s, int sense, doubl
     cdef const double* then
     cdef double* squares
     cdef double* products
-    cdef double prior = c.prior[sense]
+    cdef double prior
     cdef int node, k
     for node in range(1, NODES):
         if c.lag[node] > s.beats:
@@ -93,6 +96,7 @@ cdef inline void learn(const ForeseeCoeffs* c, ForeseeState* s, int sense, doubl
         squares[3] = c.kept * squares[3] + then[1] * then[1]
         squares[4] = c.kept * squares[4] + then[1] * then[2]
         squares[5] = c.kept * squares[5] + then[2] * then[2]
+        prior = c.prior[sense] + c.doubt[node] * (squares[0] + squares[3] + squares[5])
         for k in range(FEATURES):
             products[k] = c.kept * products[k] + then[k] * now
             right[k] = products[k] + prior * c.decayed[sense][node][k]

@@ -117,7 +117,7 @@ cdef void prove(const PredictiveCoeffs* c, PredictiveState* s, const double* car
     The share of what it says beyond that is best is the one with the least squares, beside a prior of none at all.
     """
     cdef double own[NODES]
-    cdef double beyond
+    cdef double beyond, right
     cdef int place = s.foresee.newest
     cdef int sense, node, then
     for sense in range(AXES):
@@ -126,8 +126,10 @@ cdef void prove(const PredictiveCoeffs* c, PredictiveState* s, const double* car
             then = (place - c.foresee.lag[node]) & (PAST - 1)
             beyond = s.beyond[sense][node][then]
             if beyond != 0.0 and s.foresee.beats > c.foresee.lag[node]:
-                s.agreed[sense][node] *= c.proved
-                s.agreed[sense][node] += beyond * (car[sense] - s.expected[sense][node][then])
+                right = beyond * (car[sense] - s.expected[sense][node][then])
+                if right > 0.0 and (s.expected[sense][node][then] + beyond) * car[sense] < 0.0:
+                    right = 0.0     # nearer than what was foreseen, and still of the opposite sign
+                s.agreed[sense][node] = c.proved * s.agreed[sense][node] + right
                 s.said[sense][node] = c.proved * s.said[sense][node] + beyond * beyond
                 s.trust[sense][node] = s.agreed[sense][node] / (s.said[sense][node] + c.proof[sense])
                 s.trust[sense][node] = within(s.trust[sense][node], 1.0)
@@ -642,7 +644,7 @@ cdef int fill_outlook(PredictiveCoeffs* c, outlook) except -1:
     c.remembers, c.proved = outlook["remembers"], outlook["proved"]
     f.quick, f.slow, f.kept = outlook["quick"], outlook["slow"], outlook["kept"]
     for node in range(NODES):
-        f.lag[node] = outlook["lags"][node]
+        f.lag[node], f.doubt[node] = outlook["lags"][node], outlook["doubt"][node]
     for sense in range(AXES):
         f.prior[sense], c.proof[sense] = outlook["prior"][sense], outlook["proof"][sense]
         for node in range(NODES):

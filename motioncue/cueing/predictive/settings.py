@@ -118,8 +118,9 @@ class Tilt(Table, frozen=True, kw_only=True):
     to go unnoticed, and what the car does next is not known exactly."""
     hurry_deg_s: Positive = 30.0
     """The same in a burst [deg/s]: a short fast tilt may be felt less than a wait."""
-    burst_deg: Annotated[float, msgspec.Meta(ge=0, le=180)] = 3.0
-    """How far it has to turn beyond what is slow in the next half second before it is that fast [deg]; 180: never."""
+    burst_deg: Annotated[float, msgspec.Meta(ge=0, le=180)] | None = None
+    """How far it has to turn beyond what is slow in the next half second before it is that fast [deg]; 180: never.
+    Without it, 2 where the seat slides up to 0.3 m from neutral, to 3 from 0.7 m on: a long slide bridges the wait."""
     acceleration_limit_deg_s2: Positive = 300.0
     """Largest roll and pitch acceleration [deg/s^2]."""
 
@@ -148,13 +149,14 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
     gains: Gains = Gains()
     forecast: Literal["decay", "learned"] = "learned"
     """What the car is expected to do next: let its motion decay, or what was learned from this drive so far."""
-    memory_s: Annotated[float, msgspec.Meta(ge=1, le=1000)] = 30.0
+    memory_s: Annotated[float, msgspec.Meta(ge=1, le=1000)] = 60.0
     """How far back what is learned goes [s]; the decay times below are what holds before anything is."""
     laps: bool = True
     """Whether what was felt when the car came by the same way before counts, as far as it has just proved right; for a
     learned forecast, where the source sends a position."""
-    force_decay_s: Seconds = 1.0
-    """Time in which the car's present longitudinal and lateral specific force is expected to decay to 37 % [s]."""
+    force_decay_s: Seconds = 10.0
+    """Time in which the car's present longitudinal and lateral specific force is expected to decay to 37 % [s]; who
+    brakes or bends goes on with it, and what ends it is learned."""
     rate_decay_s: Seconds = 0.15
     """The same of its vertical specific force, and of its roll and pitch rates [s]."""
     yaw_decay_s: Seconds = 1.0

@@ -182,7 +182,9 @@ def test_without_the_memory_beside_it_nothing_is_read(pages, size):
     pages.write((3, 7))
     pages.score((3, 7), 7)
     os.truncate(pages.beside_path, size)
-    assert pages.memory().take() is None
+    only = gather(pages.beside_name)
+    memory = Memory(pages.path, only._replace(windows=only.windows[:2]), pages.beside_path)
+    assert memory.take() is None
 
 
 def test_a_memory_that_is_replaced_while_it_is_being_found_is_looked_up_anew(pages):
@@ -200,7 +202,9 @@ def test_a_memory_beside_it_that_is_replaced_while_states_come_is_looked_up_anew
     """It is looked every second whether it is still there, however long the states may stay away (here a minute)."""
     pages.write((3, 7))
     pages.score((3, 7), 7)
-    intake, looks = sources.by_profile("rfactor-2-dk").intake(), []
+    source, looks = DescribedSource(sources.by_profile("rfactor-2-dk").table), []
+    source.gather = source.gather._replace(still_s=60.0)
+    intake = source.intake()
 
     class Driven(Memory):
         def present(self):
@@ -216,7 +220,7 @@ def test_a_memory_beside_it_that_is_replaced_while_states_come_is_looked_up_anew
         receiver.stop()
         return None
 
-    found = [Driven(pages.path, gather(pages.beside_name)._replace(still_s=60.0), pages.beside_path)]
+    found = [Driven(pages.path, gather(pages.beside_name), pages.beside_path)]
     receiver = MemoryReceiver(intake, find, FakeClock())
     receiver.run()
     began, ended = (when for when, reason, _ in intake.events() if reason in {"session_began", "session_ended"})

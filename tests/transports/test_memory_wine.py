@@ -194,13 +194,14 @@ def source_name(profile):
 
 
 def compared(packet, gather):
-    """Return of a packet what its state was written with: all but marks and what is made between two states.
+    """Return of a packet what its state was written with: all but marks, what is missing, and what is made of two states.
 
     Without a mark, what is behind the last number of the motion, as wheels are, is not shown to be of the same state.
     """
     out, at = b"", 0
     for part in gather.windows:
-        out += packet[at : at + part.size] if part.sampled or gather.samples == 1 else b""
+        written = (part.sampled or gather.samples == 1) and not part.optional  # the program lists none of these
+        out += packet[at : at + part.size] if written else b""
         at += part.size
     marks = (gather.counter, gather.end) if gather.end >= 0 or gather.odd else ()
     places = {place + n for place in marks for n in range(gather.counter_size)}

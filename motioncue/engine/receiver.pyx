@@ -559,13 +559,14 @@ cdef class MemoryReceiver:
         A writer that is interrupted leaves the counter of its state with the end of the one before, for as long as it
         may be.  The end is the state's own if it has changed since this counter was seen, or together with the counter
         since a look at which the simulator cannot have begun two states since: not in one and a half periods of looks,
-        not in half the time that its last states were seen to last, not if it counts by one.  If the next state
-        ends so too, the car stands.
+        not in half the time that its last states were seen to last, and not if its counter is one more.  If the next
+        state ends so too, the car stands.
 
         Looks that come later than that show nothing.  A state is left out then, but not one after the other: after
         `LATE` of them, one is taken that ends alike for `STAYS` looks more, and after twice as many one that has
         stayed the same since the counter was seen to change.  It is torn only if its writer was interrupted in the
-        midst of it, which a platform that stops for good would not be a cure for.  The first state of a session, which
+        midst of it and the state before was not seen, which is rare, and no jolt; a platform that stops for good would
+        be worse.  The first state of a session, which
         follows none, is taken if it stands.
 
         Units: `first` [ns], `last` [ns], `now` [ns].

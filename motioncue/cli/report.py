@@ -1,5 +1,6 @@
 """``motioncue report``: one file about a problem, for somebody else."""
 
+import ipaddress
 import json
 import platform
 import re
@@ -17,17 +18,22 @@ from motioncue.engine.replay import keep, missing_ticks
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.recording.drive import Drive
-from motioncue.recording.packages import opening, recorded_source
+from motioncue.recording.packages import opening, quoted, recorded_source
 from motioncue.recording.recorder import OPENING_BYTES
 from motioncue.recording.recording import read
 
-HOST = re.compile(r"\b(udp|tcp)://(\[[^\]]*\]|[^:/\s\"']*)")
-HERE = re.compile(r"(127\.[\d.]+|0\.0\.0\.0|localhost|\[::1?\]|)")
 ELSEWHERE = "192.0.2.1"  # an address for documents (RFC 5737)
+HERE = re.compile(r"(127\.[\d.]+|0\.0\.0\.0|localhost|\[::1?\]|)", re.I)
+HOST = re.compile(r"\b([a-z][a-z0-9+]*)://(\[[^\]]*\]|[^:/\\\s\"']*)", re.I)
+NAMED = ("memory", "pipe", "serial", "unix", "file")  # schemes followed by no host: a name of this machine, or a path
+PIPE = re.compile(r"(?<=pipe://)\\\\[^\\\s]+", re.I)  # of another machine
+SOCKET = re.compile(r"(?<=unix://)[^\"']*/", re.I)
+DEVICE = re.compile(r"(/dev/serial/by-\w+/)[^\s\"'?]+")  # named by its maker and number
 PATH = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\\/\s\"'<>|:]+){2,}")
-URL = re.compile(r"[a-z]+://\S*")
-HOME = re.compile(r"([\\/](?:home|Users)[\\/])[^\\/]+")
-ADDRESS = re.compile(r"(?<![\w.])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
+URL = re.compile(r"[a-z]+://\S*", re.I)
+HOME = re.compile(r"([\\/](?:home|Users)[\\/]|(?<![\w\\/])~(?=\w+[\\/]))[^\\/]+")
+ADDRESS = re.compile(r"(?<![\w.])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d|\w)")
+ADDRESS6 = re.compile(r"(?<![\w:.])(?=[\dA-F]*:)[\dA-F:.]{2,}(?:%\w+)?", re.I)
 
 
 def anonymized(value: Any) -> Any:
@@ -38,11 +44,26 @@ def anonymized(value: Any) -> Any:
         return [anonymized(each) for each in value]
     if not isinstance(value, str):
         return value
-    if URL.match(value):
-        value = HOST.sub(lambda at: at[0] if HERE.fullmatch(at[2]) else f"{at[1]}://{ELSEWHERE}", value)
-        return HOME.sub(r"\1somebody", value)
-    value = PATH.sub(lambda found: PurePath(found[0].replace("\\", "/")).name, HOME.sub(r"\1somebody", value))
-    return ADDRESS.sub(ELSEWHERE, value)
+    text = HOST.sub(_elsewhere, PIPE.sub(r"\\\\.", SOCKET.sub("/", DEVICE.sub(r"\1device", value))))
+    text = HOME.sub(r"\1somebody", text)
+    if not URL.match(value):
+        text = PATH.sub(lambda found: PurePath(found[0].replace("\\", "/")).name, text)
+    return ADDRESS6.sub(_elsewhere6, ADDRESS.sub(ELSEWHERE, text))
+
+
+def _elsewhere(found: re.Match[str]) -> str:
+    """Return the beginning of a URL without a host of a network."""
+    kept = found[1].lower() in NAMED or HERE.fullmatch(found[2])
+    return found[0] if kept else f"{found[1]}://{ELSEWHERE}"
+
+
+def _elsewhere6(found: re.Match[str]) -> str:
+    """Return what looks like an address of IPv6, another one if it is one of a network."""
+    try:
+        address = ipaddress.IPv6Address(found[0].rstrip(".:"))
+    except ValueError:  # a time of day, or a place in a file
+        return found[0]
+    return found[0] if address.is_loopback or address.is_unspecified else ELSEWHERE
 
 
 def _plain_of(key: str, value: Any) -> Any:
@@ -54,6 +75,15 @@ def _plain_of(key: str, value: Any) -> Any:
     if key in ("folder", "file") and isinstance(value, str):  # also one that is relative
         return PurePath(HOME.sub(r"\1somebody", value).replace("\\", "/")).name
     return anonymized(value)
+
+
+def _unreadable(texts: tuple[str, ...], files: tuple[Path, ...]) -> Any:
+    """Return what could not be read, with the names of the files but not of their folders."""
+    for file in files:
+        names = {quoted(file): quoted(file.name), str(file): file.name}
+        for found, name in names.items():
+            texts = tuple(text.replace(found, name) for text in texts)
+    return anonymized(texts)
 
 
 def last_minutes(drive: Drive, minutes: float) -> Drive:
@@ -135,7 +165,7 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
             "packages": len(part.packages),
             "replays": missing_ticks(part)
             or ("up to the hole, " if part.holes else "") + "to the bit, with the same build",
-            "unreadable": anonymized(part.unreadable),
+            "unreadable": _unreadable(part.unreadable, files),
         },
         "check": _checked(part),
         **({} if no_bench else {"bench": _measured()}),

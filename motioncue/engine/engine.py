@@ -9,6 +9,7 @@ import threading
 import weakref
 from contextlib import ExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -113,11 +114,8 @@ class Engine:
         if beside is not None:
             check(profile)
         self._beside: Engine | None = beside
-        self._rigs = [weakref.ref(self)]  # of a driver: every rig made beside it, which tells their names apart
-        self._log: Log = LOG
-        if beside is not None:
-            self._log = SeatLog(self._seat_name(profile.name))
-            beside._rigs.append(weakref.ref(self))
+        self._rigs: weakref.WeakSet[Engine] = weakref.WeakSet()  # of a driver: every rig made beside it
+        self._log: Log = LOG if beside is None else SeatLog(self._seat_name(profile.name))
         self._asked = "engage"  # newest request
         self.seats: list[Engine] = []
         """The engines that run beside this one."""
@@ -147,19 +145,18 @@ class Engine:
             car = None if profile.source.car is None else lambda: self.car
             along, recall = self._pipeline.emitter.along, self._pipeline.recall
             self._keeper = LapKeeper(profile.laps, profile.name, along, recall, car, self._log)
+        (self if beside is None else beside)._rigs.add(self)  # last of all: one that could not be made is no rig
 
     def _seat_name(self, name: str) -> str:
         """Return what lines of the log call this seat: its profile's name, with its number if another one has that."""
-        assert self._beside is not None
-        number = len(self._beside._rigs)
         others = [rig._log.seat for rig in self._others() if isinstance(rig._log, SeatLog)]
-        return f"{name} {number}" if name in others else name or str(number)
+        numbered = (f"{name} {number}".strip() for number in count(len(others) + 1))
+        return name if name and name not in others else next(each for each in numbered if each not in others)
 
     def _others(self) -> "list[Engine]":
         """Return the rigs on the same simulator, this one left out, that have not ended."""
         driver = self if self._beside is None else self._beside
-        rigs = [rig() for rig in driver._rigs]
-        return [rig for rig in rigs if rig is not None and rig is not self and not rig._ended.is_set()]
+        return [rig for rig in driver._rigs if rig is not self and not rig._ended.is_set()]
 
     def _refuse_shared_laps(self) -> None:
         """Refuse to keep laps in the file of another rig on the same simulator, which has the same car."""
@@ -174,7 +171,8 @@ class Engine:
     def _laps_file(self) -> Path | None:
         """Return the file of the laps, the car left out; None if none are kept."""
         profile = self.profile
-        return None if profile.laps is None else laps_file(profile.laps, profile.name, None).resolve()
+        # Not Path.resolve, which raises an error of its own for links in a circle.
+        return None if profile.laps is None else Path(os.path.realpath(laps_file(profile.laps, profile.name, None)))
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.

@@ -137,8 +137,14 @@ cdef inline void put(uint8_t* p, Format format, bint big, double value) noexcept
         memcpy(p, bytes, n)
 
 
-cdef inline int refusal(double x) noexcept nogil:
-    return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
+cdef inline int fill_slot(const Row* row, double x, double* out) noexcept nogil:
+    """Fill a row's slot from the number in a packet; return NOT_FINITE or IMPLAUSIBLE if that is refused."""
+    if not fabs(x) <= row.limit:
+        if not row.optional:
+            return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
+        x = NAN
+    out[row.slot] = x * row.scale + row.bias
+    return ACCEPTED
 
 
 cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* out) noexcept nogil:
@@ -147,29 +153,23 @@ cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* ou
     cdef const Row* end = rows + n
     cdef const Row* others
     cdef uint8_t bytes[8]
-    cdef double x
+    cdef int reason
     while row != end:
         others = row + row.floats if row.floats < end - row else end
         while row != others:
-            x = get_f4(packet + row.offset)
-            if not fabs(x) <= row.limit:
-                if not row.optional:
-                    return refusal(x)
-                x = NAN
-            out[row.slot] = x * row.scale + row.bias
+            reason = fill_slot(row, get_f4(packet + row.offset), out)
+            if reason != ACCEPTED:
+                return reason
             row += 1
         if row == end:
             break
         if row.big:
             reverse(packet + row.offset, bytes, size_of(row.format))
-            x = get(bytes, row.format)
+            reason = fill_slot(row, get(bytes, row.format), out)
         else:
-            x = get(packet + row.offset, row.format)
-        if not fabs(x) <= row.limit:
-            if not row.optional:
-                return refusal(x)
-            x = NAN
-        out[row.slot] = x * row.scale + row.bias
+            reason = fill_slot(row, get(packet + row.offset, row.format), out)
+        if reason != ACCEPTED:
+            return reason
         row += 1
     return ACCEPTED
 

@@ -56,6 +56,7 @@ def test_lag_and_dead_time_are_those_of_the_drive(lag_s, dead_s, every):
     assert found.speed is None
 
 
+@pytest.mark.check
 def test_noise_and_coarse_positions_cost_little():
     """Positions in 256 steps of the range and noise of a step, as SMC3's replies have them, 20 a second."""
     sent = asked(0.02)
@@ -143,6 +144,7 @@ def test_inertia_is_no_bound_of_the_acceleration():
     assert found.unexplained > 0.01
 
 
+@pytest.mark.check
 def test_what_no_such_drive_does_is_said():
     sent = asked()
     heard = np.cumsum(np.random.default_rng(3).normal(size=sent.shape), axis=0)

@@ -1,13 +1,16 @@
 """A report: what it holds, what it leaves out, and that a stranger can open one without harm."""
 
+from pathlib import PurePath, PureWindowsPath
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from kept_drives import path_of
 
 from motioncue.cli import cli
-from motioncue.cli.report import _checked, anonymized, last_minutes
+from motioncue.cli.report import _checked, _unreadable, anonymized, last_minutes
 from motioncue.engine.replay import keep, repeat
+from motioncue.recording.packages import quoted
 from motioncue.recording.recording import read
 
 KEPT = path_of("vehicle-physics-pro")
@@ -68,7 +71,15 @@ def test_nothing_says_who_made_it(tmp_path):
         ("tcp://rig.example.org:9999", "tcp://192.0.2.1:9999"),
         ("udp://[fe80::1]:9999", "udp://192.0.2.1:9999"),
         ("serial:///dev/ttyUSB0", "serial:///dev/ttyUSB0"),
-        ("unix:///home/jane/game.sock", "unix:///home/somebody/game.sock"),
+        ("unix:///home/jane doe/game.sock", "unix:///game.sock"),
+        (r"pipe://\\JANES-PC\pipe\x", r"pipe://\\.\pipe\x"),
+        (r"pipe://\\.\pipe\x", r"pipe://\\.\pipe\x"),
+        ("memory://acpmf_physics", "memory://acpmf_physics"),
+        ("serial:///dev/serial/by-id/usb-JANE-123-if00?baud=9600", "serial:///dev/serial/by-id/device?baud=9600"),
+        ("UDP://janes-pc:3", "UDP://192.0.2.1:3"),
+        ("see udp://janes-pc:33, or ~jane/x", "see udp://192.0.2.1:33, or ~somebody/x"),
+        ("refused fe80::1ff:fe23:4567:890a%eth0 at 12:30:45, ::1 taken", "refused 192.0.2.1 at 12:30:45, ::1 taken"),
+        ("a hole of ~5 ms at 10.0.0.5.", "a hole of ~5 ms at 192.0.2.1."),
         (r"C:\Users\Jane\drive.mcap", "drive.mcap"),
         ("classical", "classical"),
         ("/home/jane", "somebody"),
@@ -81,6 +92,15 @@ def test_nothing_says_who_made_it(tmp_path):
 )
 def test_names_are_taken_out_and_endpoints_stay_endpoints(found, left):
     assert anonymized(found) == left
+
+
+@pytest.mark.parametrize(
+    "file",
+    [PurePath("/media/Jane Smith/drive.mcap"), PurePath("jane/drive.mcap"), PureWindowsPath(r"D:\Jane S\drive.mcap")],
+)
+def test_what_cannot_be_read_is_named_without_its_folder(file):
+    texts = (f"{quoted(file)}: torn at 7", f"{file}: a hole", "torn at 8")
+    assert _unreadable(texts, (file,)) == ["'drive.mcap': torn at 7", "drive.mcap: a hole", "torn at 8"]
 
 
 def test_a_part_says_what_the_session_began_with_and_replays_from_rest(tmp_path):

@@ -308,3 +308,10 @@ def test_rigs_on_one_simulator_keep_laps_in_files_of_their_own(tmp_path):
     assert right.profile.laps is not None
     del left  # it was never started
     assert motioncue.Engine(profile_of("left", f"{{folder='{tmp_path}'}}"), beside=driver).seats == []
+    with pytest.raises(ConfigError, match="record") as refused:
+        motioncue.Engine(profile_of("front", f"{{folder='{tmp_path}'}}"), beside=driver, record=5)
+    again = motioncue.Engine(profile_of("front", f"{{folder='{tmp_path}'}}"), beside=driver)
+    assert again._log.seat == "front", refused  # which keeps the one that was refused alive, as a prompt does
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    circle = motioncue.Engine(profile_of("back", f"{{folder='{tmp_path / 'circle'}'}}"), beside=driver)
+    assert circle.profile.laps is not None  # that nothing can be kept there is said when it is tried

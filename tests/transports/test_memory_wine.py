@@ -194,7 +194,7 @@ def source_name(profile):
 
 
 def compared(packet, gather):
-    """Return of a packet what its state was written with: all but marks, what is missing, and what is made of two states.
+    """Return of a packet what its state was written with: without marks, what is missing, and what two states make.
 
     Without a mark, what is behind the last number of the motion, as wheels are, is not shown to be of the same state.
     """

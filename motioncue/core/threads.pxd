@@ -56,6 +56,7 @@ cpdef enum Reason:
     SESSION_BEGAN
     SESSION_ENDED
     TORN            # a state in shared memory that was being written at every look
+    SEEN_LATE       # a state in shared memory, of which nothing shows in time that it is whole, left out
     REPLY_LOST      # the simulator does not read its replies
     TELEPORT        # the position moved by more than the velocity allows
     IMPOSSIBLE_ACCELERATION     # reported, or the velocity changed by more than it allows

@@ -159,6 +159,11 @@ MESSAGES = {
     "framing": (logging.ERROR, "a size field of {} cannot be: framing is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
     "torn": (logging.WARNING, "the simulator was writing at every look; the state is looked at again"),
+    "seen_late": (
+        logging.WARNING,
+        "states are seen too late to show that they are whole: the machine is too busy, or their last numbers do not "
+        "change with each; until they do, one that stays the same is taken",
+    ),
     "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
     "axes": (
         logging.WARNING,

@@ -5,7 +5,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
-    NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER, TORN, mc_count, mc_load, mc_store,
+    NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, SEEN_LATE, TAKEN_OVER, TORN, mc_count, mc_load,
+    mc_store,
 )
 from motioncue.frames.intake cimport (
     FEED_BYTES, Intake, IntakeState, Session, SessionState, intake_begin, intake_end, intake_kind, intake_take,
@@ -397,7 +398,8 @@ cdef class DatagramReceiver:
         self._waker.send(b".")
 
 
-cdef int64_t FOREVER_AGO = -1 << 60   # [ns]; differences from it, and twice those, are numbers still
+cdef int64_t FOREVER = 1 << 60        # [ns]; with it, differences and twice those are numbers still
+cdef int64_t FOREVER_AGO = -FOREVER
 
 cdef enum:
     LOOKS = 3               # looks at a state that is being written before it is counted as torn
@@ -405,6 +407,9 @@ cdef enum:
     SETTLE_NS = 50_000      # from a counter that has changed until a state without a sign of its end is read
     NEAR = 3                # halves of a period between looks, in whose time no simulator begins two states
     DOUBTS = 32             # successive looks at a session's first state, which stands, before it is taken
+    LATE = 3                # successive states left out, after which one that stays the same is taken
+    STAYS = 2               # looks at which it has to stay so
+    OTHER_NS = 1_000_000_000    # from one look whether the memory beside is still the simulator's to the next
 
 
 cdef class MemoryReceiver:
@@ -431,9 +436,13 @@ cdef class MemoryReceiver:
     # The newest state that was seen, of a simulator that marks nothing:
     cdef uint64_t _seen                 # its counter
     cdef uint8_t _seen_end[MC_TAIL]     # how it ended
+    cdef int64_t _seen_from             # after it was first looked at [ns]
     cdef int64_t _seen_at               # before it was last looked at [ns]
+    cdef int64_t _lasts                 # as long as the last states were seen at least [ns]
     cdef bint _stands                   # whether it ended like the one before
     cdef int _doubts                    # looks at it while it may be half written
+    cdef int _left_out                  # successive states of which none was shown to be whole
+    cdef bint _told                     # whether it was said in this session that states are seen late
     cdef int _sample                    # of the newest state, the next to be given
     cdef int64_t _sample_due            # when [ns]
     cdef int64_t _sample_period         # [ns]
@@ -458,7 +467,8 @@ cdef class MemoryReceiver:
                 self._stopped.wait(SEARCH_MS * 1e-3)
                 continue
             self._known, self._sample = False, self._intake.gather.samples
-            self._seen, self._seen_at, self._stands, self._doubts = 0, FOREVER_AGO, False, 0
+            self._seen, self._seen_from, self._seen_at, self._lasts = 0, FOREVER_AGO, FOREVER_AGO, 0
+            self._stands, self._doubts, self._left_out, self._told = False, 0, 0, False
             intake_begin(self._intake.intake, self._time.now(self._time.memory))
             there = True
             while there and not self._stopped.is_set():
@@ -468,20 +478,25 @@ cdef class MemoryReceiver:
             intake_end(self._intake.intake, self._time.now(self._time.memory))
 
     cdef bint loop(self, IntakeState* s, Memory memory) noexcept nogil:
-        """Read until no new state has come for a while; return False if the memory has gone."""
+        """Read until no new state has come for a while, or it is time to look whether the memory is still the simulator's.
+
+        Return False if it has gone.
+        """
         cdef const Time* clock = &self._time
         cdef mc_memory* m = &memory.memory
         cdef uint64_t counter
         cdef int64_t now = clock.now(clock.memory)
         cdef int64_t heard = now
         cdef int64_t due = now
+        # A memory beside it that is replaced leaves the states coming, with another vehicle for the player's.
+        cdef int64_t until = now + (OTHER_NS if m.asks else FOREVER)
         cdef int found
-        while not mc_load(&self._stopping) and now - heard < self._still:
+        while not mc_load(&self._stopping) and now - heard < self._still and now < until:
             if now >= due:
                 if not mc_memory_number(m, m.counter, m.counter_size, &counter):
                     return False
                 if not self._known or counter != self._counter:
-                    found = self.look(s, m, &now)
+                    found = self.look(s, m, counter, &now)
                     if found == MC_WHOLE:
                         heard = now
                     elif found != MC_TORN:
@@ -499,19 +514,22 @@ cdef class MemoryReceiver:
             now = clock.now(clock.memory)
         return True
 
-    cdef int look(self, IntakeState* s, mc_memory* m, int64_t* now) noexcept nogil:
-        """Take a state that is new: MC_WHOLE, MC_TORN if it is not, or not surely, whole, or MC_GONE."""
+    cdef int look(self, IntakeState* s, mc_memory* m, uint64_t counter, int64_t* now) noexcept nogil:
+        """Take a state that is new, with this counter: MC_WHOLE, MC_TORN if it is not, or not surely, whole, or MC_GONE."""
         cdef const Time* clock = &self._time
         cdef uint8_t* before = self._states[self._newest]
         cdef uint8_t* state = self._states[1 - self._newest]
-        cdef int64_t begun = now[0]
+        cdef int64_t first = clock.now(clock.memory)    # the counter had changed by then
+        cdef int64_t last = first
         cdef int found = MC_TORN
         cdef int looks = 0
         while self._sample < m.samples:     # of a state that is followed so soon that they lie between it and one overwritten here
             self.give(s, m, now[0])
         if self._settles:
             clock.sleep_until(clock.memory, now[0] + SETTLE_NS)
+            now[0] = clock.now(clock.memory)
         while found == MC_TORN and looks < LOOKS:
+            last = now[0]
             found = mc_memory_take(m, state)
             now[0] = clock.now(clock.memory)
             looks += 1
@@ -521,7 +539,7 @@ cdef class MemoryReceiver:
             refuse(s, TORN, now[0], 0)
         if found != MC_WHOLE:
             return found
-        if self._settles and m.tail >= MC_TAIL and not self.is_whole(m, state, begun, now[0]):
+        if self._settles and m.tail >= MC_TAIL and not self.is_whole(s, m, state, counter, first, last, now[0]):
             return MC_TORN
         self._sample = mc_memory_first(m, state, before) if self._known else m.samples - 1
         self._sample_due = now[0]
@@ -532,42 +550,82 @@ cdef class MemoryReceiver:
         self._known = True
         return MC_WHOLE
 
-    cdef bint is_whole(self, const mc_memory* m, const uint8_t* state, int64_t begun, int64_t now) noexcept nogil:
+    cdef bint is_whole(
+        self, IntakeState* s, const mc_memory* m, const uint8_t* state, uint64_t began_as, int64_t first, int64_t last,
+        int64_t now,
+    ) noexcept nogil:
         """Say whether the end of a state without marks is its own, not that of the state before.
 
         A writer that is interrupted leaves the counter of its state with the end of the one before, for as long as it
         may be.  The end is the state's own if it has changed since this counter was seen, or together with the counter
-        since a look at which the simulator cannot have begun two states since.  If the next state ends so too,
-        the car stands.  Of a machine too busy to look in time no state is taken: input that is missed is held and faded
-        out, one that is torn is a jolt.  Only the first state of a session, which follows none, is taken if it stands.
+        since a look at which the simulator cannot have begun two states since: not in one and a half periods of looks,
+        not in half the time that its last states were seen to last, and not if its counter is one more.  If the next
+        state ends so too, the car stands.
 
-        Units: `begun` [ns], `now` [ns].
+        Looks that come later than that show nothing.  A state is left out then, but not one after the other: after
+        `LATE` of them, one is taken that ends alike for `STAYS` looks more, and after twice as many one that has
+        stayed the same since the counter was seen to change.  It is torn only if its writer was interrupted in the
+        midst of it and the state before was not seen, which is rare, and no jolt; a platform that stops for good would
+        be worse.  The first state of a session, which
+        follows none, is taken if it stands.
+
+        Units: `first` [ns], `last` [ns], `now` [ns].
         """
         cdef const uint8_t* end = mc_memory_end(m, state)
         cdef uint64_t counter = 0
         cdef bint same = self._seen_at != FOREVER_AGO and not memcmp(end, self._seen_end, MC_TAIL)
         cdef bint other
         cdef bint follows
+        cdef bint shown = False         # that it is whole
         cdef bint whole
+        cdef int64_t apart
+        cdef int64_t lasted
         memcpy(&counter, state + m.counter, m.counter_size)
         other = counter != self._seen
+        if other:
+            lasted = self._seen_at - self._seen_from
+            # The shortest of the last few: it falls at once, and rises slowly.
+            self._lasts = lasted if lasted < self._lasts else self._lasts + (lasted - self._lasts) // 4
+            self.leave_out(s, now)
         if other and same:
-            whole = self._stands
-            self._stands = not whole
+            whole = shown = self._stands
+            self._stands = not shown
         elif other:
             # A counter that is one more than that of the state before says as much as a look in time.
             follows = self._known and self._seen == self._counter and counter == self._counter + 1
-            whole = not self._stands and (follows or 2 * (now - self._seen_at) <= NEAR * self._period)
+            # With the counter that was met first, no other state has been begun while it settled.
+            apart = 2 * ((first if counter == began_as else now) - self._seen_at)
+            shown = not self._stands and (follows or apart <= NEAR * self._period or apart <= self._lasts)
+            whole = shown or (self._left_out >= 2 * LATE and counter == began_as)
             self._stands = False
         elif same:
-            whole = not self._known and self._doubts > DOUBTS and not self._stands
+            whole = not self._stands and (
+                (self._left_out >= LATE and self._doubts >= STAYS) or (not self._known and self._doubts > DOUBTS)
+            )
+            if whole:
+                self._left_out = min(self._left_out, LATE)
         else:
-            whole = self._doubts > 0
+            whole = shown = self._doubts > 0
             self._stands = False    # its end was not that of the state before: it had not been written yet
+        if shown:
+            self._left_out = 0
         self._doubts = 0 if whole else 1 if other else self._doubts + 1
-        self._seen, self._seen_at = counter, begun
+        if other:
+            self._seen, self._seen_from = counter, now
+        self._seen_at = last
         memcpy(self._seen_end, end, MC_TAIL)
         return whole
+
+    cdef void leave_out(self, IntakeState* s, int64_t now) noexcept nogil:
+        """Count the state before if it was not taken, and say once a session that states are seen late."""
+        if self._doubts == 0:
+            return
+        self._left_out += 1
+        if self._known and not self._stands:    # every other state of a car that stands is left out, which is no news
+            mc_count(&s.counters.refused[<int>SEEN_LATE], 1)
+        if self._left_out >= LATE and not self._told:
+            log_event(s, now, SEEN_LATE, 0)
+            self._told = True
 
     cdef void give(self, IntakeState* s, mc_memory* m, int64_t now) noexcept nogil:
         """Give the next sample of the newest state to the intake."""

@@ -236,10 +236,10 @@ def _refuse_other_source(profile: Profile, own: Profile) -> None:
 FROM_OUTSIDE = frozenset(
     (
         *("session_ended", "second_simulator", "taken_over", "no_descriptor", "not_allowed"),
-        *("big_endian", "framing", "stalled", "reply_lost"),
+        *("big_endian", "framing", "stalled", "reply_lost", "torn", "seen_late"),
     )
 )
-"""Events of sockets and pipes, which a replay does not have: it keeps the recorded ones."""
+"""Events of sockets, pipes and shared memory, which a replay does not have: it keeps the recorded ones."""
 
 MOST_TICKS = 1000  # most ticks to repeat at once: far less than what fits into a ring
 

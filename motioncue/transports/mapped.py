@@ -88,7 +88,8 @@ class Finder:
     def __init__(self, name: str, gather: Gather) -> None:
         self._name, self._gather = name, gather
         self._seen: dict[object, tuple[Memory, int | None, int]] = {}  # by file: memory, its counter, looks
-        self._warned = self._missed = False
+        self._warned = False
+        self._told: set[str] = set()  # what has been said of the memory beside it
 
     def __call__(self) -> Memory | None:
         """Return the mapping; None if there is none yet, or if several are as good."""
@@ -111,6 +112,8 @@ class Finder:
         seen, self._seen = self._seen, {}
         for key, where in self._places():
             memory, counter, looks = seen.get(key, (None, None, 0))
+            if memory is not None and not memory.present():  # it, or what is beside it, has been replaced
+                memory, counter, looks = None, None, 0
             beside = self._beside(where) if memory is None else None
             if beside is not None:
                 with contextlib.suppress(OSError):
@@ -150,25 +153,35 @@ class Finder:
         if sys.platform == "win32":
             return f"Local\\{player.name}"
         if where.startswith("/proc/"):
-            found = {
+            pages = {
                 (state.st_dev, state.st_ino): path
                 for path, state in _files_of(_wine_files(where.split("/")[2]))
-                if state.st_size in _sizes(player.size) and _says_player(path, player)
+                if state.st_size in _sizes(player.size)
             }
-            paths = list(found.values())
+            paths = [path for path in pages.values() if _says_player(path, player)]
+            if not paths and pages:
+                none = f"the memory {player.name} beside it names no vehicle as the player's, as in menus"
+                self._say(none, "it does")
+                return None
         else:
-            path = f"{os.path.dirname(where)}/{player.name}"
-            paths = [path] if os.path.exists(path) else []
-        if len(paths) == 1:
-            return paths[0]
-        if not self._missed:
-            log.warning(
-                "memory://%s: no memory %s beside it says which vehicle is the player's; it is not read until one does",
-                self._name,
-                player.name,
-            )
-        self._missed = True
-        return None
+            # One that is being made is empty at first.
+            paths = [
+                path
+                for path, state in _files_of([f"{os.path.dirname(where)}/{player.name}"])
+                if state.st_size >= player.size
+            ]
+        if len(paths) > 1:
+            several = f"{len(paths)} memories beside it say which vehicle is the player's, {', '.join(paths)}"
+            self._say(several, "one is left")
+        elif not paths:
+            self._say(f"no memory {player.name} beside it says which vehicle is the player's", "one does")
+        return paths[0] if len(paths) == 1 else None
+
+    def _say(self, what: str, until: str) -> None:
+        """Say once why the simulator is not read, and until when."""
+        if what not in self._told:
+            log.warning("memory://%s: %s; it is not read until %s", self._name, what, until)
+        self._told.add(what)
 
 
 def _files_of(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:

@@ -61,6 +61,7 @@ typedef struct {
 typedef struct {
     mc_page page;
     mc_page beside;    /* the mapping that says which vehicle is the player's, if another one does */
+    int asks;          /* whether another one does: without it, or while it is too small, nothing is read */
     mc_blocks blocks;  /* of vehicles in `page` */
     mc_blocks players; /* of vehicles in `beside` */
     int64_t mark;      /* in a block of `players`: a byte that is 1 in the player's */
@@ -164,7 +165,7 @@ static inline int mc_memory_gather(mc_memory *m, uint8_t *out) {
     int64_t at, size;
     int32_t id = 0;
     int i, known = 1;
-    if (m->beside.size) {
+    if (m->asks) {
         mc_blocks_find(&m->beside, &m->players, m->mark, &id);
         if (m->players.found >= 0) mc_blocks_find(&m->page, &m->blocks, -1, &id);
         known = m->players.found >= 0 && m->blocks.found >= 0;
@@ -191,7 +192,7 @@ static inline int mc_memory_take(mc_memory *m, uint8_t *out) {
     if (m->end >= 0 && !mc_memory_number(m, m->end, m->counter_size, &end)) return MC_GONE;
     if (!mc_memory_number(m, m->counter, m->counter_size, &before)) return MC_GONE;
     if ((m->end >= 0 && end != before) || (m->odd && before & 1)) return MC_TORN;
-    if (m->beside.size) {
+    if (m->asks) {
         if (!mc_beside_counter(m, m->close, &close) || !mc_beside_counter(m, m->begin, &begun)) return MC_GONE;
         if (close != begun) return MC_TORN;
     }
@@ -200,7 +201,7 @@ static inline int mc_memory_take(mc_memory *m, uint8_t *out) {
         if (!mc_memory_gather(m, m->again)) return MC_GONE;
         if (memcmp(out, m->again, (size_t)m->state)) return MC_TORN;
     }
-    if (m->beside.size) {
+    if (m->asks) {
         if (!mc_beside_counter(m, m->begin, &begun_after)) return MC_GONE;
         if (begun_after != begun) return MC_TORN;
     }

@@ -42,6 +42,7 @@ cdef extern from "motioncue/transports/memory.h" nogil:
     ctypedef struct mc_memory:
         mc_page page
         mc_page beside
+        bint asks
         mc_blocks blocks
         mc_blocks players
         int64_t mark

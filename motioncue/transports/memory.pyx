@@ -83,6 +83,7 @@ cdef class Memory:
             _lay(&m.players, gather.player.there)
             m.mark, m.begin, m.close = gather.player.mark, gather.player.begin, gather.player.end
             self._key_beside = _open(&m.beside, beside)
+            m.asks = True
         if any(self._names):
             self._find()
 
@@ -103,14 +104,17 @@ cdef class Memory:
                 found.setdefault((<bytes>header[16:MC_NAMED]).partition(b"\0")[0].decode("latin-1"), entry)
         for place, name in enumerate(self._names):
             entry = found.get(name, -1)
-            m.windows[place].absent = entry < 0 and self._optional[place]
+            listed = entry >= 0 and mc_memory_read(m, entry, header, MC_NAMED)
+            kind = mc_memory_int(header) if listed else -1
+            size = m.windows[place].size * m.windows[place].samples
+            fits = 0 <= kind < 6 and size <= VARIABLE[kind] * mc_memory_int(header + 8)
+            # One that is smaller than the samples that are asked for says as little as none.
+            m.windows[place].absent = self._optional[place] and not fits
             if m.windows[place].absent:
                 continue
-            if entry < 0 or not mc_memory_read(m, entry, header, MC_NAMED):
+            if not listed:
                 raise OSError(2, f"there is no variable {name} in it", self.where)
-            kind = mc_memory_int(header)
-            size = m.windows[place].size * m.windows[place].samples
-            if not 0 <= kind < 6 or size > VARIABLE[kind] * mc_memory_int(header + 8):
+            if not fits:
                 raise OSError(22, f"the variable {name} is smaller than {size} bytes", self.where)
             m.windows[place].entry, m.windows[place].offset = entry, mc_memory_int(header + 4)
             memcpy(m.windows[place].header, header, MC_NAMED)

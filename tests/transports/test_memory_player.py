@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import struct
 import sys
 import threading
@@ -12,7 +13,9 @@ import pytest
 from helpers import eventually
 
 from motioncue import sources
+from motioncue.core.clock import FakeClock
 from motioncue.core.threads import RecordRing
+from motioncue.engine.receiver import MemoryReceiver
 from motioncue.engine.reception import Listener
 from motioncue.errors import ConfigError
 from motioncue.recording.recorder import sorted_out
@@ -162,6 +165,68 @@ def test_a_simulator_that_does_not_say_who_the_player_is_is_not_read_and_that_is
     assert not memory.present()
 
 
+@pytest.mark.parametrize("size", [0, 63])
+def test_a_memory_beside_it_that_is_being_made_is_looked_at_again(pages, size):
+    """One that is too small says nothing, and is not kept."""
+    pages.score((3, 7), 7)
+    os.truncate(pages.beside_path, size)
+    finder = Finder(pages.name, gather(pages.beside_name))
+    assert looked(finder, pages) is None
+    pages.score((3, 7), 7)
+    assert looked(finder, pages).where == pages.path
+
+
+@pytest.mark.parametrize("size", [0, 4])
+def test_without_the_memory_beside_it_nothing_is_read(pages, size):
+    """Before the first vehicle there are other numbers, which are none of the player's."""
+    pages.write((3, 7))
+    pages.score((3, 7), 7)
+    os.truncate(pages.beside_path, size)
+    only = gather(pages.beside_name)
+    memory = Memory(pages.path, only._replace(windows=only.windows[:2]), pages.beside_path)
+    assert memory.take() is None
+
+
+def test_a_memory_that_is_replaced_while_it_is_being_found_is_looked_up_anew(pages):
+    pages.score((3, 7), 7)
+    finder = Finder(pages.name, gather(pages.beside_name))
+    assert looked(finder, pages, 2) is None
+    os.unlink(pages.beside_path)
+    pages.score((3, 7), 3)
+    memory = looked(finder, pages)
+    assert value_of(memory.take()) == (103.0, 1)
+    assert memory.present()
+
+
+def test_a_memory_beside_it_that_is_replaced_while_states_come_is_looked_up_anew(pages):
+    """It is looked every second whether it is still there, however long the states may stay away (here a minute)."""
+    pages.write((3, 7))
+    pages.score((3, 7), 7)
+    source, looks = DescribedSource(sources.by_profile("rfactor-2-dk").table), []
+    source.gather = source.gather._replace(still_s=60.0)
+    intake = source.intake()
+
+    class Driven(Memory):
+        def present(self):
+            looks.append(self)
+            if len(looks) == 3:
+                os.unlink(pages.beside_path)
+                pages.score((3, 7), 3)
+            return super().present()
+
+    def find():
+        if found:
+            return found.pop()
+        receiver.stop()
+        return None
+
+    found = [Driven(pages.path, gather(pages.beside_name), pages.beside_path)]
+    receiver = MemoryReceiver(intake, find, FakeClock())
+    receiver.run()
+    began, ended = (when for when, reason, _ in intake.events() if reason in {"session_began", "session_ended"})
+    assert 1e-9 * (ended - began) == pytest.approx(3.0, abs=0.01)
+
+
 def test_a_simulator_whose_player_has_no_vehicle_is_not_taken_yet(pages):
     pages.score((3, 7), None)
     finder = Finder(pages.name, gather(pages.beside_name))
@@ -170,7 +235,7 @@ def test_a_simulator_whose_player_has_no_vehicle_is_not_taken_yet(pages):
     assert looked(finder, pages).where == pages.path
 
 
-def test_under_wine_it_is_told_by_its_content_in_the_same_server(pages, monkeypatch):
+def test_under_wine_it_is_told_by_its_content_in_the_same_server(pages, monkeypatch, caplog):
     """Three files of the right size: one without a player, one that is torn, and the one that is it."""
     others = [f"{pages.beside_path}-{n}" for n in range(2)]
     pages.write((3, 7))
@@ -178,16 +243,33 @@ def test_under_wine_it_is_told_by_its_content_in_the_same_server(pages, monkeypa
         pages.score((3, 7), **score)
         os.rename(pages.beside_path, path)
     pages.score((3, 7), 7)
-    asked = []
+    asked, there = [], [*others, pages.beside_path]
 
     def files(server=""):
         asked.append(server)
-        return iter([*others, pages.beside_path] if server else [])
+        return iter(there if server else [])
 
     monkeypatch.setattr("motioncue.transports.mapped._wine_files", files)
+    finder = Finder("x", gather("y"))
     try:
-        assert Finder("x", gather("y"))._beside("/proc/1234/fd/5") == pages.beside_path
+        assert finder._beside("/proc/1234/fd/5") == pages.beside_path
         assert asked == ["1234"]
+        os.unlink(others[0])
+        os.link(pages.path, others[0])  # of another size
+        shutil.copy(pages.beside_path, others[1])
+        assert [finder._beside("/proc/1234/fd/5") for _ in range(2)] == [None, None]
+        pages.score((), None)
+        there.remove(others[1])
+        assert finder._beside("/proc/1234/fd/5") is None
+        there.remove(pages.beside_path)
+        assert finder._beside("/proc/1234/fd/5") is None
+        assert [record.getMessage() for record in caplog.records] == [
+            f"memory://x: 2 memories beside it say which vehicle is the player's, {others[1]}, {pages.beside_path}; it "
+            f"is not read until one is left",
+            "memory://x: the memory y beside it names no vehicle as the player's, as in menus; it is not read until it "
+            "does",
+            "memory://x: no memory y beside it says which vehicle is the player's; it is not read until one does",
+        ]
     finally:
         for path in others:
             os.unlink(path)

@@ -22,6 +22,7 @@ from motioncue.engine.reception import Listener
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.recording.recorder import sorted_out
+from motioncue.sources.described.forms import gather_of
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.memory import Memory
 from motioncue.virtual.simulators import drive_packages, make_simulator
@@ -67,8 +68,11 @@ class Next(Memory):
         return True
 
 
-def packets_of(states, source, wake_ns=0):
-    """Return the packets that a receiver makes of states, each with its arrival [ns]; it wakes up as late each time."""
+def received(states, source, wake_ns=0):
+    """Return packets that a receiver makes of states, each with its arrival [ns], what it left out, and what it said.
+
+    It wakes up as late each time, and each state comes when the one before has stood for the source's `still_s`.
+    """
     path, ring = f"/dev/shm/motioncue-test-{uuid.uuid4().hex[:8]}", RecordRing(1 << 20)
     with open(path, "wb") as file:
         file.write(states[0].ljust(64, b"\0"))
@@ -87,7 +91,12 @@ def packets_of(states, source, wake_ns=0):
         receiver.run()
     finally:
         os.unlink(path)
-    return [(each.time, each.data) for each in sorted_out(ring.take()).packages]
+    packets = [(each.time, each.data) for each in sorted_out(ring.take()).packages]
+    return packets, dict(intake.rejected), [reason for _, reason, _ in intake.events()]
+
+
+def packets_of(states, source, wake_ns=0):
+    return received(states, source, wake_ns)[0]
 
 
 def samples_of(states, source):
@@ -180,21 +189,58 @@ def test_of_two_states_that_are_interrupted_one_after_the_other_neither_is_taken
     assert [data for _, data in packets_of(states, UNMARKED)] == [first, second, third]
 
 
-def test_a_machine_too_busy_to_look_in_time_takes_no_state_of_which_nothing_shows_that_it_is_whole():
-    """Looks are 4 ms apart, and a state was missed: this one may end as that one did, for as long as it stands."""
-    first, half, third = unmarked(1, 0.1, 0.1), unmarked(3, 0.3, 0.2), unmarked(3, 0.3, 0.3)
-    states = [first, half, third, unmarked(6, 0.6, 0.5), unmarked(8, 0.8, 0.7), unmarked(8, 0.8, 0.8)]
-    assert [data for _, data in packets_of(states, UNMARKED, 3_000_000)] == [third, states[-1]]
+def each_lasts(seconds):
+    """Return the source without marks, whose states follow one another as soon."""
+    source = DescribedSource(UNMARKED.table)
+    source.gather = source.gather._replace(still_s=seconds)
+    return source
+
+
+def test_a_state_seen_too_late_to_show_that_it_is_whole_is_left_out_and_counted():
+    """Looks are 4 ms apart, and states were missed: this one may end as that one did, for as long as it stands."""
+    first, second, half, fourth = (unmarked(number, 0.1 * number, 0.1 * number - late) for number, late in PARTS)
+    states = [*[first] * 40, second, half, fourth, unmarked(6, 0.6, 0.5), unmarked(8, 0.8, 0.7), unmarked(8, 0.8, 0.8)]
+    packets, rejected, said = received(states, each_lasts(0.005), 3_000_000)
+    assert [data for _, data in packets] == [first, second, fourth, states[-1]]
+    assert rejected == {"seen_late": 1}
+    assert "seen_late" not in said
+
+
+PARTS = [(1, 0.0), (2, 0.0), (4, 0.1), (4, 0.0)]
 
 
 def test_a_busy_machine_takes_a_state_that_is_counted_as_the_next_after_one_that_was_whole():
-    """Looks are 4 ms apart; the fourth state ends as the third, which was not seen whole, might have ended."""
-    first, half, second, third, fifth = (
-        unmarked(number, 0.1 * number, 0.1 * number - (0.1 if half else 0.0))
-        for number, half in ((1, False), (2, True), (2, False), (3, False), (5, True))
-    )
-    half = second[:12] + first[12:]
-    assert [data for _, data in packets_of([first, half, second, third, fifth], UNMARKED, 3_000_000)] == [second, third]
+    """Looks are 4 ms apart; the fifth ends as the fourth, which was not seen."""
+    first, second, third, fifth = (unmarked(n, 0.1 * n, 0.1 * n - (0.1 if n == 5 else 0.0)) for n in (1, 2, 3, 5))
+    states = [*[first] * 40, second[:12] + first[12:], second, third, fifth]
+    packets = packets_of(states, each_lasts(0.005), 3_000_000)
+    assert [data for _, data in packets] == [first, second, third]
+
+
+@pytest.mark.parametrize("step", [1, 7])
+@pytest.mark.parametrize("late_us", [0, 300, 500, 700, 1000, 3000])
+def test_however_late_looks_are_a_car_at_60_hz_is_read(late_us, step):
+    """Nearly every state, whatever it is counted in."""
+    states = [unmarked(1 + step * number, 0.01 * number, 0.01 * number) for number in range(100)]
+    packets, rejected, _ = received(states, each_lasts(1 / 60), 1000 * late_us)
+    taken = [data for _, data in packets]
+    assert len(taken) >= 95
+    assert taken == [state for state in states if state in taken]
+    assert sum(rejected.values()) <= 5
+
+
+def test_a_machine_that_is_late_at_every_state_says_so_once_and_reads_on():
+    """It sees each state at a single look, of 400 a second."""
+    states = [unmarked(7 * number, 0.01 * number, 0.01 * number) for number in range(1, 60)]
+    packets, rejected, said = received(states, each_lasts(0.0025), 3_000_000)
+    assert len(packets) > 45
+    assert rejected.keys() <= {"seen_late"}
+    assert said.count("seen_late") == 1
+
+
+def test_a_simulator_that_counts_twice_for_each_change_of_its_motion_is_read():
+    states = [unmarked(number, 0.1 * (number // 2), 0.1 * (number // 2)) for number in range(1, 61)]
+    assert len(packets_of(states, UNMARKED)) > 25
 
 
 TORN_EVERY = 7  # states
@@ -247,6 +293,19 @@ def test_a_description_of_samples_is_refused_where_it_cannot_be(memory, message)
     with pytest.raises(ConfigError) as error:
         described(**memory)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(("kind", "at"), [("u1", 8), ("i4", 8), ("u2", 11), ("i2", 7)])
+def test_an_integer_of_a_variable_that_may_be_missing_is_refused(kind, at):
+    """Every bit of it would be set: -1, or the largest number, and nothing says that it is none."""
+    parts = tuple(SourceWindow(name=name, size=size, optional=size == 4) for name, size in (("a", 8), ("b", 4)))
+    memory = SharedMemory(size=64, gather=parts, counter=0)
+    fields = (SourceField(offset=at, type=kind, channel="gear"),)
+    with pytest.raises(ConfigError) as error:
+        gather_of(SourcePacket(size=12, fields=fields, memory=memory), bool)
+    assert f"gather[1].optional: found true for what the {kind} at {at} is read from" in str(error.value)
+    floats = (SourceField(offset=8, type="f4", channel="surge"), SourceField(offset=6, type="u2", channel="gear"))
+    assert gather_of(SourcePacket(size=12, fields=floats, memory=memory), bool).windows[1].optional
 
 
 def test_iracings_state_is_read_360_times_a_second_and_its_angles_60_times():

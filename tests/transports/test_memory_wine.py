@@ -70,7 +70,7 @@ def test_a_windows_program_is_found_read_and_found_again(program):
             assert motion["speed"] == pytest.approx(20.0, abs=1e-5)
             stats = listener.stats()
             assert stats["sessions"] == session
-            assert stats["rejected"] == {}
+            assert stats["rejected"].keys() <= {"seen_late"}  # as many as the machine is busy
             assert 300 < stats["frames_received"] - before <= written
             time.sleep(2.0)  # longer than the page may stand still before the game is looked for
 
@@ -179,7 +179,7 @@ def test_every_layout_that_a_windows_program_writes_gives_the_motion_that_its_pa
         eventually(lambda: listener.stats()["sessions"] == 1)
         stats = listener.stats()
     assert written == len(states)
-    assert stats["rejected"] == {}
+    assert stats["rejected"].keys() <= {"seen_late"}  # as many as the machine is busy
     assert stats["frames_received"] > 0.6 * len(packets)  # the first are not read, while it is searched
     channels = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed")
     last = fed.newest()
@@ -194,13 +194,14 @@ def source_name(profile):
 
 
 def compared(packet, gather):
-    """Return of a packet what its state was written with: all but marks and what is made between two states.
+    """Return of a packet what its state was written with: without marks, what is missing, and what two states make.
 
     Without a mark, what is behind the last number of the motion, as wheels are, is not shown to be of the same state.
     """
     out, at = b"", 0
     for part in gather.windows:
-        out += packet[at : at + part.size] if part.sampled or gather.samples == 1 else b""
+        written = (part.sampled or gather.samples == 1) and not part.optional  # the program lists none of these
+        out += packet[at : at + part.size] if written else b""
         at += part.size
     marks = (gather.counter, gather.end) if gather.end >= 0 or gather.odd else ()
     places = {place + n for place in marks for n in range(gather.counter_size)}
@@ -223,7 +224,7 @@ def test_of_a_million_states_none_is_taken_torn(program, tmp_path):
     """Every fourth state stays half written for a millisecond; what is read has to be one that was written.
 
     All titles write at once: what has no mark at its own rate, the others as fast as Windows sleeps.  Where the machine
-    is so busy that no two looks come near enough to one another, states without a mark are left out.
+    is so busy that looks show nothing, states without a mark are left out.
     """
     rings, known, taken, torn, games = {}, {}, Counter(), Counter(), []
     with ExitStack() as opened:
@@ -247,6 +248,6 @@ def test_of_a_million_states_none_is_taken_torn(program, tmp_path):
         refused = {name: listener.stats()["rejected"].get("torn", 0) for name, (_, _, listener) in rings.items()}
     print(f"\ntaken {dict(taken)}, torn {dict(torn)}, refused as torn {refused}")
     assert marked == {"automobilista-2-memory-dk", "rfactor-2-dk"}
-    assert all(taken[name] > 5_000 for name in TITLES)
+    assert all(taken[name] > 10_000 for name in TITLES)
     assert all(refused[name] > 0.02 * taken[name] for name in marked)  # or nothing was tried
     assert sum(torn.values()) == 0

@@ -137,6 +137,7 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
     if memory is None:
         return None
     key, total, state, ends = f"{KEY}.memory", 0, 0, list[int]()
+    fields = [*table.fields, *(field for form in table.forms for field in form.fields)]
     for index, part in enumerate(memory.gather):
         where = f"{key}.gather[{index}]"
         if (part.index is None) != (part.stride is None):
@@ -160,6 +161,11 @@ def gather_of(table: SourcePacket, fits: Callable[[bytes], bool]) -> Gather | No
         if (part.sampled and memory.samples == 1) or (part.between and (part.sampled or part.size != 4)):
             found = f"found sampled = {str(part.sampled).lower()} and between {part.between}, {part.size} bytes"
             raise ConfigError(f"{where}: {found}; allowed are the first with samples, or the second for 4 bytes")
+        for field in fields if part.optional else ():
+            inside = total - int(field.type[1]) < field.offset < total + part.size
+            if inside and field.type[0] != "f":
+                found = f"found true for what the {field.type} at {field.offset} is read from"
+                raise ConfigError(f"{where}.optional: {found}; allowed are floats, which are no number without it")
         total += part.size
         state += whole
         ends.append(total)

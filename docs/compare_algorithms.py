@@ -1,7 +1,8 @@
 """Print a table of the documentation: algorithms on drives and platforms.
 
 Run it from the repository's root:  python docs/compare_algorithms.py [--table NAME] [--drive FILE|NAME]…
-[--platform NAME]…  `rally` is the stage of tests/data/rally.
+[--platform NAME]…  `rally` is the stage of tests/data/rally; `city-7`, `residential-7` and `hard-7` are drives of the
+virtual car by scripts made from that number.
 """
 
 import argparse
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy import signal
 
 import motioncue
 from motioncue.cli.score import drive_of
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.cueing.settings import ALGORITHMS
+from motioncue.drive import car
 from motioncue.engine.assembly import load_profile_on
 from motioncue.errors import MotioncueError
 from motioncue.scoring.quality import fast_tilt, worst
@@ -30,21 +33,78 @@ CONFLICT = ("cueing.weights.conflict=2",)
 RARER_DEG, OFTENER_DEG = (4.0, 6.0, 180.0), (1.5, 0.6, 0.2)  # for less fast tilt than with the default, and for more
 
 
+ROADS = {
+    "city": (16.0, (1.0, 3.0), (1.0, 3.5)),
+    "residential": (12.0, (0.8, 2.2), (1.0, 3.0)),
+    "hard": (30.0, (2.5, 7.0), (4.0, 8.0)),
+}
+"""Of drives made from a number: the largest speed [m/s], and accelerations along and across the road [m/s^2]."""
+ROUGH = {"city": (0.25, 1.0), "residential": (0.35, 1.5), "hard": (0.8, 3.0)}
+"""Noise of their accelerations [m/s^2] and rates [deg/s] at speed, 0.5 to 8 Hz."""
+
+
+def invented(road: str, number: int) -> tuple[np.ndarray, np.random.Generator]:
+    """Return states of the virtual car on a script of chance: legs, turns in threes at most, humps."""
+    most, along, across = ROADS[road]
+    chance = np.random.default_rng([number, len(road)])
+    time, speed, legs, turns, humps = 2.0, 0.0, [], [], []
+    while time < 63.0:
+        target = 0.0 if speed > 0.0 and chance.random() < 0.25 else float(chance.uniform(most / 3.0, most))
+        if abs(target - speed) > 1.5:
+            ramp = float(chance.uniform(0.35, 0.9))
+            took = abs(target - speed) / float(chance.uniform(*along)) + ramp
+            legs.append(car.Leg(time, time + max(took, 2.0 * ramp + 0.1), target, ramp))
+            time, speed = legs[-1].end, target
+        time += float(chance.uniform(0.1, 1.5) if speed > 0.0 else chance.uniform(1.0, 4.0))
+        for _ in range(int(chance.integers(0, 4)) if speed > 0.0 else 0):
+            share, took = float(chance.uniform(0.12, 0.4)), float(chance.uniform(1.5, 5.0))
+            angle = float(chance.choice([-1, 1]) * chance.uniform(*across) / speed * took * (1.0 - share))
+            turns.append(car.Feature(time, time + took, angle, share))
+            time += took + float(chance.uniform(0.0, 1.5))
+        if speed > 0.0 and chance.random() < 0.3:
+            humps.append(time)
+            time += 0.8
+    if speed > 0.0:
+        legs.append(car.Leg(time, time + speed / along[1] + 1.0, 0.0, 0.5))
+    name = f"{road}-{number}"
+    script = car.Script(
+        description=name, duration=time + 20.0, legs=tuple(legs), turns=tuple(turns), humps=tuple(humps)
+    )
+    car.SCRIPTS[name] = script
+    return car.drive(name, 60.0), chance
+
+
+def roughened(rows: np.ndarray, road: str, chance: np.random.Generator) -> None:
+    """Add the noise of a road, as far as the car drives."""
+    filtered = signal.butter(2, [0.5, 8.0], "band", fs=60.0)
+    drives = np.clip(rows["speed"] / 8.0, 0.0, 1.0)
+    push, turn = ROUGH[road][0], np.radians(ROUGH[road][1])
+    sizes = {"surge": 0.7 * push, "sway": push, "heave": 1.5 * push}
+    for channel, size in {**sizes, "roll_rate": turn, "pitch_rate": turn, "yaw_rate": 0.4 * turn}.items():
+        noise = signal.lfilter(*filtered, chance.standard_normal(len(rows)))
+        rows[channel] += size * drives * noise / noise.std()
+
+
 def drive(name: str) -> np.ndarray:
     """Return a drive by its name or file."""
-    if name != "rally":
+    road, _, number = name.partition("-")
+    made = road in ROADS and number.isdecimal()
+    if name != "rally" and not made:
         return drive_of(name, None, None)
     tests = Path(__file__).parents[1] / "tests"
     sys.path[:0] = [str(tests), str(tests / "support")]
     import rally
     from helpers import truth
 
-    states, _ = rally.stage()
+    states, chance = invented(road, int(number)) if made else (rally.stage()[0], None)
     rows = np.zeros(len(states), MOTION_DTYPE)
     for channel, values in truth(states).items():
         rows[channel] = values
     rows["frame_time"] = states["time"] - states["time"][0]
     rows["time"] = np.round(1e9 * rows["frame_time"])
+    if chance is not None:
+        rows["speed"] = np.linalg.norm(states["velocity"], axis=1)
+        roughened(rows, road, chance)
     return rows
 
 

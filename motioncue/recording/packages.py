@@ -412,7 +412,8 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
         followed += moved and source.is_plausible(source.plain(package))
         last = package
     breaks = sum(intake.discontinuities.values())
-    return taken >= SURE and 2 * followed > min(len(packages), LOOKED_AT) and 2 * breaks < taken
+    frames = min(len(packages), LOOKED_AT) - intake.others  # some have a part of their own in a packet beside
+    return taken >= SURE and 2 * followed > frames and 2 * breaks < taken
 
 
 def recorded_source(profile: Mapping[str, Any] | None) -> sources.System | None:

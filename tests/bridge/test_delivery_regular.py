@@ -208,7 +208,7 @@ def leg_motion(algorithm, source, bridge, delivery):
 @pytest.mark.check
 def test_legs_move_as_with_frames_that_come_evenly(algorithm, source, bridge):
     even_step, even = leg_motion(algorithm, source, bridge, Delivery(60.0, 1, 0.0, 0.0, 0.0013, 0.0))
-    assert 0.0 < even < 0.5
+    assert 0.0 < even < 0.6  # of the largest acceleration: room to see more
     for size in (2, 4, 5, 6, 8):
         step, found = leg_motion(algorithm, source, bridge, Delivery(60.0, size, 0.0005, 0.0, 0.0013, 0.0))
         assert found <= 1.0 + 1e-6

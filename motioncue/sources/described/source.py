@@ -240,7 +240,8 @@ class DescribedSource:
     def _fits(self, package: bytes, size: int) -> bool:
         if len(package) != size:
             return False
-        plain = self.plain(package)  # of a form that may be longer, its least size: what is behind has no end of its own
+        plain = self.plain(package)
+        # Of a form that may be longer, its least size: what is behind that has no end of its own.
         return any(form.packet.size == size and form.fits(plain) for form in self.forms)
 
     def _allowed(self) -> str:

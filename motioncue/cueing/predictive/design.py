@@ -12,7 +12,7 @@ from motioncue.core.channels import AHEAD_S
 from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, Program, blocks, nodes, program
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
-from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Tilt, Travel, Turn, Workspace
+from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Tilt, Travel, Turn, Weights, Workspace
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import Kinematics
@@ -28,6 +28,7 @@ THRESHOLDS = np.array([0.17, 0.17, 0.28, *np.radians([3.0, 3.6, 2.6])])
 """Least motion that is noticed, by sense [m/s^2, rad/s]: those of `motioncue.scoring.senses`."""
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
+SENSES = (*AXES[:3], "roll_rate", "pitch_rate", "yaw_rate")
 NUDGE = 1e-4  # for derivatives of the kinematics [m, rad]
 LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to do with each other
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
@@ -39,6 +40,8 @@ QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
 DOUBT = 5.0  # what has been learned counts as if only one moment in this many times the time ahead said anything new
 PROOF_S = 5.0  # how far back it counts whether the lap before has proved right
 SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5
+FELT_SOFT = 10.0  # weight of a sense from which bounds harden with it: else it would buy its way past them
+STIFFEST = 20.0, 1000.0  # most that the platform's weights and the senses' may be of smoothness: else plans swing
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
 SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.0, 3.0)  # how far the seat slides, and from how much tilt on it hurries then
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
@@ -71,10 +74,21 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             settings.iterations,
             _outlook(settings, rate_hz),
             (tilting[0], max(tilting[:2]), tilting[2]),
-            SOFTNESS,
+            [each / max(1.0, _felt_most(settings.weights) / FELT_SOFT) ** 2 for each in SOFTNESS],
         )
     except ValueError as error:
         raise ConfigError(f"cueing.weights: the program has no unique solution: {error}") from error
+
+
+def _felt_most(weights: Weights) -> float:
+    """Return the largest weight of what is felt."""
+    return max(float(getattr(weights, name)) for name in (*SENSES, "conflict"))
+
+
+def _smoothness(weights: Weights) -> float:
+    """Return how much the change of acceleration counts: so much that no other makes plans swing to and fro."""
+    stiff = max(weights.travel, weights.speed, weights.effort) / STIFFEST[0]
+    return max(weights.smoothness, stiff, _felt_most(weights) / STIFFEST[1])
 
 
 def _outlook(settings: Predictive, rate_hz: float) -> dict[str, Any]:
@@ -124,13 +138,13 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
     half, speed, acceleration = _sizes(bounds)
     tilting = float(np.radians(tilt.rate_limit_deg_s)), float(np.radians(tilt.acceleration_limit_deg_s2))
     acceleration[3:5] = np.minimum(acceleration[3:5], tilting[1])
-    senses = np.array([getattr(weights, name) for name in (*AXES[:3], "roll_rate", "pitch_rate", "yaw_rate")])
+    senses = np.array([getattr(weights, name) for name in SENSES])
     cost = Cost(
         senses / THRESHOLDS,
         weights.travel * bounds.slopes / (0.5 * (bounds.high - bounds.low))[:, None],
         weights.speed / speed,
         weights.effort / acceleration,
-        weights.smoothness * JERK_S / acceleration,
+        _smoothness(weights) * JERK_S / acceleration,
         weights.conflict / THRESHOLDS[0],
     )
     ahead = nodes(sum(lengths), step_s, NODES_S)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from motioncue.bench.measure import FULL, QUICK, measure
 from motioncue.bench.report import COSTS, LOADS, NAMES, check_report, write_report
-from motioncue.cli.common import folded, json_option, print_json
+from motioncue.cli.common import folded, json_option, print_json, set_option
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import ASCII, Glyphs, console, glyphs_of, microseconds, percent
 from motioncue.engine.assembly import load_profile
@@ -30,7 +30,7 @@ class Stopped(Exception):
 @click.option(
     "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile whose tick to measure."
 )
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@set_option
 @click.option("--quick", is_flag=True, help="Take about ten seconds, to see that it runs.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Keep the result: .html, or .png.")
 @json_option

@@ -212,7 +212,7 @@ def _received(
             raise ConfigError(f"--at: missing, where to listen for {target}")
         return _live(target, endpoints, overrides, duration)
     if not Path(target).exists() and system is None:
-        known = (*builtin_profiles(), *_sources())
+        known = (*builtin_profiles(), *sources.having("intake"))
         allowed = f"files, endpoints, and {', '.join(known)}{meant(target, known)}"
         raise ConfigError(f"{quoted(target)}: no such file; allowed are {allowed}")
     return _file(target, system, overrides, pick)
@@ -250,10 +250,6 @@ def _file(file: str, system: sources.System | None, settings: Profile | tuple[st
         click.echo(f"{quoted(file)}: {line}", err=True)
     profile = settings if isinstance(settings, Profile) else _settings(name, settings)
     return Examined(name, packages, times, profile, file, rejected)
-
-
-def _sources() -> list[str]:
-    return sources.having("intake")
 
 
 def _live(
@@ -331,7 +327,7 @@ def _system_of_datagrams(url: str, end: float, interrupts: Interrupts) -> str:
             last = time.monotonic()
     if not heard:
         raise PacketError(f"{url}: nothing came")
-    named = {name: _datagrams_of(name, heard) for name in _sources()}
+    named = {name: _datagrams_of(name, heard) for name in sources.having("intake")}
     sizes = {name: sum(map(len, known)) for name, known in named.items() if any_certain(known, name)}
     if not any(sizes.values()):
         own = {name: _datagrams_of(name, heard) for name in sources.described_profiles()}

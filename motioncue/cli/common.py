@@ -26,12 +26,13 @@ from motioncue import sources
 from motioncue._version import __version__
 from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import load_profile
-from motioncue.errors import ConfigError, not_among
+from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.output.described import Described
 from motioncue.profile.profile import Record, builtin_profiles, profile_text, resolved_text
 from motioncue.wire.description import PacketTable, packet_presets
 
 if TYPE_CHECKING:
+    from motioncue.recording.drive import Drive
     from motioncue.recording.recorder import Recorder
     from motioncue.view.access import Address
     from motioncue.view.model import Watched
@@ -219,10 +220,13 @@ def _platform_of(name: str) -> Any:
     return Described(packets[0]) if packets and profile.source.packet is None else None
 
 
+force_option = click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
+
+
 def record_options(command: Decorated) -> Decorated:
     """Add ``--record``, ``--record-last`` and ``--force`` to a command."""
     for option in (
-        click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists."),
+        force_option,
         click.option(
             "--record-last",
             "last_s",
@@ -292,8 +296,7 @@ def record_source_options(text: str) -> Callable[[Decorated], Decorated]:
     """Return ``--record`` and ``--force`` of a command that records what a simulator says."""
 
     def add(command: Decorated) -> Decorated:
-        force = click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
-        return click.option("--record", "file", metavar="FILE", help=text)(force(command))
+        return click.option("--record", "file", metavar="FILE", help=text)(force_option(command))
 
     return add
 
@@ -307,6 +310,19 @@ def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpo
         source |= {"system": "custom", "packet": msgspec.to_builtins(own.table)}
     settings = {"source": source}
     return Recorder(Record(file=file, force=force), [ring], settings)
+
+
+def drive_in(files: Sequence[Path], otherwise: str) -> "Drive":
+    """Return the drive in the files of a run; refuse with `otherwise` what only another command reads."""
+    from motioncue.recording.recording import read  # loads MCAP
+
+    with progress(f"reading {files[0].name}"):
+        try:
+            return read(*files)
+        except PacketError as error:
+            if "--system" not in str(error):
+                raise
+            raise PacketError(f"{files[0]}: {otherwise}") from error
 
 
 def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:

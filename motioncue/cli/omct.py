@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from motioncue.cli.common import json_option, print_json, progress, report_option, write_report
+from motioncue.cli.common import json_option, print_json, progress, report_option, set_option, write_report
 from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import load_profile_on
 from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, boundaries_of, omct
@@ -14,7 +14,7 @@ from motioncue.scoring.reports import omct_report
 @click.command()
 @click.argument("profile", metavar="PROFILE")
 @click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profile's own.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@set_option
 @click.option(
     "--acceleration",
     "accelerations",

@@ -11,7 +11,18 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.cli.common import echo, json_option, print_json, progress, refuse_source, shown_by, view_option
+from motioncue.cli.common import (
+    drive_in,
+    echo,
+    force_option,
+    json_option,
+    print_json,
+    progress,
+    refuse_source,
+    set_option,
+    shown_by,
+    view_option,
+)
 from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.fitting import gains_for
@@ -27,8 +38,7 @@ from motioncue.engine.replay import (
 )
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import Profile, overridden
-from motioncue.recording.drive import hole_text
-from motioncue.recording.recording import Drive, read
+from motioncue.recording.drive import Drive, hole_text
 from motioncue.safety.supervisor import State
 from motioncue.scoring.changes import changes
 from motioncue.view.access import Address
@@ -38,14 +48,14 @@ from motioncue.view.playback import Played
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--profile", metavar="NAME|FILE", help="Profile to use instead of the recording's own.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@set_option
 @click.option(
     "--verify",
     is_flag=True,
     help="Compare every bit with the recorded ticks; exit status 1 if one differs or is missing.",
 )
 @click.option("--record", "answer", metavar="FILE", type=click.Path(path_type=Path), help="Record the replay.")
-@click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
+@force_option
 @view_option
 @json_option
 @click.pass_context
@@ -76,16 +86,11 @@ def command(
     file = files[0]
     if answer is not None:
         refuse_source("--record", answer, files)
-    with progress(f"reading {file.name}"):
-        try:
-            drive = read(*files)
-        except PacketError as error:
-            if "--system" not in str(error):
-                raise
-            raise PacketError(
-                f"{file}: found no recording of `motioncue run --record`, which alone can be replayed; "
-                "`motioncue check` and `motioncue score` read other recordings"
-            ) from error
+    drive = drive_in(
+        files,
+        "found no recording of `motioncue run --record`, which alone can be replayed; `motioncue check` and "
+        "`motioncue score` read other recordings",
+    )
     settings = _settings(drive, profile, overrides)
     if view is not None and (verify or answer is not None):
         raise ConfigError("--view: allowed is without --verify and --record")

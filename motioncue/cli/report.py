@@ -13,14 +13,13 @@ import click
 
 from motioncue import sources
 from motioncue._version import __version__
-from motioncue.cli.common import progress, refuse_source
+from motioncue.cli.common import drive_in, progress, refuse_source
 from motioncue.engine.replay import keep, missing_ticks
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.recording.drive import Drive
 from motioncue.recording.packages import opening, quoted, recorded_source
 from motioncue.recording.recorder import OPENING_BYTES
-from motioncue.recording.recording import read
 
 ELSEWHERE = "192.0.2.1"  # an address for documents (RFC 5737)
 HERE = re.compile(r"(127\.[\d.]+|0\.0\.0\.0|localhost|\[::1?\]|)", re.I)
@@ -133,16 +132,11 @@ def command(files: tuple[Path, ...], target: Path | None, minutes: float, say: s
     Example:  motioncue report drive.mcap --say "a jolt at 42 s"
               motioncue report drive-report.mcap
     """
-    with progress(f"reading {files[0].name}"):
-        try:
-            drive = read(*files)
-        except PacketError as error:
-            if "--system" not in str(error):
-                raise
-            raise PacketError(
-                f"{files[0]}: found neither a recording of a run (`run --record`, `demo --record`) nor a report, which "
-                "alone are allowed; what comes in a .zip has to be unpacked"
-            ) from error
+    drive = drive_in(
+        files,
+        "found neither a recording of a run (`run --record`, `demo --record`) nor a report, which alone are allowed; "
+        "what comes in a .zip has to be unpacked",
+    )
     if "report" in drive.about and len(files) == 1:
         _show(drive)
         return

@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from motioncue.cli.common import json_option, print_json, report_option, write_report
+from motioncue.cli.common import json_option, print_json, report_option, set_option, write_report
 from motioncue.cli.score import DRIVES, drive_of, drive_options
 from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import load_profile_on
@@ -46,7 +46,7 @@ SAID_S = 10.0  # from line to line of progress without a terminal
 )
 @click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profile's own.")
 @drive_options
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@set_option
 @click.option(
     "--parameter",
     "parameters",

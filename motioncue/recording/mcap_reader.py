@@ -308,6 +308,11 @@ class McapFile:
             )
         self._room -= size
 
+    @property
+    def about(self) -> dict[str, str]:
+        """What motioncue's recorder wrote of the run; empty in a file of other software."""
+        return self.metadata.get("motioncue", {})
+
     def _add_metadata(self, content: bytes) -> None:
         self._admit(len(content))
         name, end = _text(content, 0)

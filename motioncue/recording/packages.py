@@ -244,7 +244,7 @@ def _from_mcap(file: McapFile, module: Any, system: sources.System) -> Recording
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     if recorded and hasattr(module, "intake"):
-        announced = opening(file.metadata.get("motioncue", {}), module.intake(module.Options()))
+        announced = opening(file.about, module.intake(module.Options()))
         recorded[:0] = [] if announced is None else [recorded[0]._replace(data=announced)]
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:

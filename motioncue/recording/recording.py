@@ -300,9 +300,9 @@ def read_pieces(
         progress(1, 1)
         return
     if rolled:
-        numbered = sorted(zip(files, map(quoted, paths), strict=True), key=lambda pair: _part(_about(pair[0])))
+        numbered = sorted(zip(files, map(quoted, paths), strict=True), key=lambda pair: _part(pair[0].about))
         files = [file for file, _ in numbered]
-        _refuse_other_runs([_about(file) for file in files], [name for _, name in numbered])
+        _refuse_other_runs([file.about for file in files], [name for _, name in numbered])
     names = {id(file): f"{quoted(name)}: " if rolled else "" for file, name in zip(opened, paths, strict=True)}
     parts = [(part, names[id(file)]) for file in files for part in file.parts()]
     zero: int | None = None
@@ -310,7 +310,7 @@ def read_pieces(
     for done, (part, name) in enumerate(parts, 1):
         drive = _contents(part, path)
         texts = tuple(text if text == KILLED else name + text for text in drive.unreadable)
-        drive = drive._replace(about=_about(files[0]), unreadable=texts)
+        drive = drive._replace(about=files[0].about, unreadable=texts)
         drive = drive._replace(settings=[*known, *(row for row in drive.settings if row not in known)])
         known, zero = drive.settings[-1:], drive.zero if zero is None else zero
         yield _with_holes(drive, zero)
@@ -326,10 +326,6 @@ def _run_file(path: str | Path) -> McapFile | None:
         file = McapFile(path)
         return file if any(file.count(topic) for topic in (FRAME, TICK)) else None
     return None
-
-
-def _about(file: McapFile) -> dict[str, str]:
-    return file.metadata.get("motioncue", {})
 
 
 def _part(about: Mapping[str, str]) -> int:
@@ -354,7 +350,7 @@ def _empty_part(path: str | Path) -> Drive | None:
             return nothing if MAGIC.startswith(head) else None
         file = McapFile(path)
         if file.empty:
-            return nothing._replace(about=file.metadata.get("motioncue", {}))
+            return nothing._replace(about=file.about)
     return None
 
 
@@ -375,7 +371,7 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, pick: Pic
         of = system or _system(data, name, pick)
         drive = _decoded(parse_recording(data, name, of, pick=pick), of, name, rate_hz, options)
         return drive._replace(about={"format": "capture" if is_capture(head) else "bytes", "system": str(of)})
-    drive = _from_mcap(path)
+    drive = _contents(McapFile(path), path)
     alone = drive.packages and not (len(drive.motion) or len(drive.ticks))
     found = system or recorded_source(drive.profile)
     if not alone or found is None:
@@ -420,11 +416,6 @@ def _decoded(
     return Drive(frames.motion, np.zeros(0, TICK_DTYPE), packages, [], [], {}, said, frames.chassis)
 
 
-def _from_mcap(path: str | Path) -> Drive:
-    """Return the contents of an MCAP file."""
-    return _contents(McapFile(path), path)
-
-
 def _contents(file: McapFile, path: str | Path) -> Drive:
     """Return what can be read of an MCAP file, or of a part of one."""
     names = {name for name, _, _ in file.topics.values()}
@@ -437,7 +428,7 @@ def _contents(file: McapFile, path: str | Path) -> Drive:
     packages = packages_in(file)
     _count_back(file, PACKAGE, np.array([package.time for package in packages], np.int64))
     events, settings = events_in(file), settings_in(file)
-    about = _about(file)
+    about = file.about
     if "epoch_ns" in about and not file.ended and not (len(motion) or len(ticks) or packages):
         file.damage.add(KILLED)
     if file.damage.count and not (len(motion) or len(ticks) or packages or events or settings):

@@ -18,6 +18,11 @@ INLINE void NAME(read)(const double *motion, real *channels) {
     for (int c = 0; c < MC_MOVING; c++) channels[c] = NAME(gather)(motion + c, MC_MOTION_SIZE);
 }
 
+/* Make every channel of the cues neutral: an algorithm may leave some unwritten. */
+INLINE void NAME(neutral)(real *channels) {
+    for (int c = 0; c < MC_CUE_SIZE; c++) channels[c] = ALL(0.0);
+}
+
 /* Write LANES consecutive cues, with the channels passed through from the motions. */
 INLINE void NAME(write)(const double *motion, const real *channels, double *cue) {
     for (int c = 0; c < MC_MOVING; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
@@ -35,13 +40,13 @@ INLINE void NAME(ticks)(
     const double *motion = (const double *)motions;
     double *cue = (double *)cues;
     double some[LANES * MC_MOTION_SIZE] = {0.0}, made[LANES * MC_CUE_SIZE];
-    real in[MC_MOTION_SIZE], out[MC_CUE_SIZE] = {0}; /* what an algorithm leaves unwritten is neutral */
+    real in[MC_MOTION_SIZE], out[MC_CUE_SIZE];
     for (; n > 0; n -= LANES, w += coeffs, s += state, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE) {
         const int whole = n >= LANES;
         for (int i = 2 * LANES; i < 3 * LANES; i++) mc_fetch(motion + i * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
         if (!whole) memcpy(some, motion, (size_t)n * MC_MOTION_SIZE * sizeof *motion);
         NAME(read)(whole ? motion : some, in);
-        for (int i = 0; i < MC_CUE_SIZE; i++) out[i] = ALL(0.0); /* what is left unwritten is neutral */
+        NAME(neutral)(out);
         step(w, s, in, out);
         NAME(write)(whole ? motion : some, out, whole ? cue : made);
         if (!whole) memcpy(cue, made, (size_t)n * MC_CUE_SIZE * sizeof *cue);

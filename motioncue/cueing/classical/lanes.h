@@ -40,6 +40,7 @@ static void NAME(washout_run)(void *memory, const void *design, const void *moti
     for (int k = 0; k < MC_COEFFS_SIZE; k++) ((real *)&same)[k] = ALL(((const double *)w)[k]);
     while (n > 0) {
         if (n < 32 || s->primed == 0.0) {
+            memset(cue, 0, MC_CHANNELS * sizeof *cue);
             mc_washout_step(w, s, motion, cue);
             mc_pass(motion, cue);
             n--, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE;
@@ -68,6 +69,7 @@ static void NAME(washout_run)(void *memory, const void *design, const void *moti
             for (int k = 0; k < MC_RESPONSE_SIZE; k++) to[k * LANES] = ((const double *)&response)[k];
         }
         for (int g = 0; g < NAME(GROUPS); g++) {
+            NAME(neutral)(channels);
             NAME(cue_of)(same.gravity, &responses[g], &yaw, channels);
             NAME(write)(motion, channels, cue);
             n -= LANES, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE;

@@ -96,25 +96,25 @@ cdef enum:
     PLAN = 48
 
 
-ctypedef int64_t (*beside_tick)(
+ctypedef int64_t (*lanes_tick)(
     const int* plan, const void* coeffs, const void* states, void* next_states, double* rows, int stride
 ) noexcept nogil
 
 
-ctypedef struct Beside:     # a stage of one rig, and how it is done beside those of other rigs
+ctypedef struct LaneLayout:     # a stage of one rig, and how it is done in lanes with those of other rigs
     stage_step step         # alone; NULL if it does nothing
     void* state
     const void* coeffs
     int lanes               # rigs in a block; 0 if the stage has no such form
-    beside_tick tick        # see limits_lanes.h
+    lanes_tick tick         # see limits_lanes.h
     int plan[PLAN]          # whole numbers that all rigs of a block must have in common
     int coeffs_count        # doubles of the coefficients in lanes
     int state_count
     int64_t* ticks          # counter of the stage's ticks
-    void (*lay)(const void* coeffs, double* out) noexcept nogil                     # fill the coefficients for lanes
-    bint (*pack)(void* state, const void* coeffs, double* out) noexcept nogil       # fill the state for lanes, unless a
-                                                                                    # bound acts; return whether filled
-    void (*unpack)(void* state, const void* coeffs, const double* packed) noexcept nogil    # the reverse
+    void (*fill_coeffs)(const void* coeffs, double* out) noexcept nogil     # those for lanes
+    bint (*to_lanes)(void* state, const void* coeffs, double* out) noexcept nogil       # fill the state for lanes, unless
+                                                                            # a bound acts; return whether filled
+    void (*from_lanes)(void* state, const void* coeffs, const double* lanes) noexcept nogil     # the reverse
 
 
 ctypedef void (*stage_reset)(void* state) noexcept nogil
@@ -143,6 +143,6 @@ ctypedef struct StageCalls:
 
 cdef class Stage:
     cdef StageCalls calls
-    cdef Beside beside(self)
+    cdef LaneLayout lane_layout(self)
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1
     cdef bint read_chassis(self, const double* chassis) except -1

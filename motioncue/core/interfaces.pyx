@@ -162,9 +162,9 @@ cdef class Stage:
         """Return the share of ticks in which each of its bounds acted, by name; empty if it has none."""
         return {}
 
-    cdef Beside beside(self):
-        """Return what `Batch` needs of the stage; as it is here, without a form for rigs side by side."""
-        cdef Beside it
+    cdef LaneLayout lane_layout(self):
+        """Return how the stage is done in lanes; as it is here, it is not."""
+        cdef LaneLayout it
         memset(&it, 0, sizeof(it))
         it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
         return it

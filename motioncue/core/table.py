@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
-__all__ = ["CueingTable", "Positive", "Room", "Table"]
+__all__ = ["ChannelWorkspace", "CueingTable", "Positive", "Table"]
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -19,7 +19,7 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     """Keys of numbers that a search leaves as they are unless they are named, because they cost processor time."""
 
 
-class Room(NamedTuple):
+class ChannelWorkspace(NamedTuple):
     """What a platform has along one channel of the pose alone."""
 
     travel: float
@@ -53,6 +53,6 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """Whether `suited` is told of less room than the platform has, until the poses of the standard drives fit."""
 
     @staticmethod
-    def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
+    def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform."""
         return None

@@ -67,5 +67,5 @@ cdef class Along:
     cdef void add(self, const Publication* newest) noexcept nogil
     cdef double apart(self, int64_t number) noexcept nogil
     cdef void find(self) noexcept nogil
-    cdef bint tell(self, const Publication* newest) noexcept nogil
+    cdef bint fill_ahead(self, const Publication* newest) noexcept nogil
     cdef void take(self, const Publication* newest) noexcept nogil

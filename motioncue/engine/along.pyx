@@ -225,7 +225,7 @@ cdef class Along:
             return
         self.add(newest)
         self.find()
-        self.told = self.at >= 0 and self.tell(newest)
+        self.told = self.at >= 0 and self.fill_ahead(newest)
 
     cdef void add(self, const Publication* newest) noexcept nogil:
         """Make a row of the frames since the row before."""
@@ -292,7 +292,7 @@ cdef class Along:
         if self.at < 0:
             self.lose()
 
-    cdef bint tell(self, const Publication* newest) noexcept nogil:
+    cdef bint fill_ahead(self, const Publication* newest) noexcept nogil:
         """Fill in what the car will feel if the rows that follow its place come again at its pace; say whether any do."""
         cdef const Row* at = self.row(self.at)
         cdef const Row* here = self.row(self.count - 1)

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memset
 
-from motioncue.core.interfaces cimport Algorithm, Beside, Calls, Lanes, Stage, mc_flush_denormals, mc_restore_fpu, step_algorithm
+from motioncue.core.interfaces cimport Algorithm, LaneLayout, Calls, Lanes, Stage, mc_flush_denormals, mc_restore_fpu, step_algorithm
 from motioncue.core.records cimport CHASSIS, Actuation, Cue, Motion
 from motioncue.core.threads cimport mc_count
 from motioncue.output.actuation cimport STAGES, Chain, OutputChain, chain_reset
@@ -30,11 +30,11 @@ ctypedef struct Block:      # neighbors that can be side by side, or one that ca
     double* states
     double* next_states     # room for those of the next tick
     int64_t* ticks[8]       # the counter of each rig's ticks
-    int64_t calm            # a bit for each rig whose state is in `states`
+    int64_t unconstrained   # a bit for each rig whose state is in `states`
 
 
 ctypedef struct Row:        # one stage of all rigs
-    Beside* rigs
+    LaneLayout* rigs
     const unsigned char* parked     # whether each rig is to rest where it is parked; such rigs are stepped alone
     Block* blocks
     int64_t block_count
@@ -62,7 +62,7 @@ cdef void scatter(int lanes, double* block, int count, int64_t lane, const doubl
         block[k * lanes + lane] = values[k]
 
 
-cdef bint alike(const Beside* rigs, int64_t n) noexcept nogil:
+cdef bint alike(const LaneLayout* rigs, int64_t n) noexcept nogil:
     """Say whether `n` rigs can be side by side."""
     cdef int64_t i
     for i in range(1, n):
@@ -71,7 +71,7 @@ cdef bint alike(const Beside* rigs, int64_t n) noexcept nogil:
     return True
 
 
-cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, list owned) except -1:
+cdef int row_of(Row* row, LaneLayout* rigs, const unsigned char* parked, int64_t n, list owned) except -1:
     """Lay out a stage of `n` rigs; blocks with the coefficients of the block before share them."""
     cdef Block* block
     cdef Block* before = NULL
@@ -100,7 +100,7 @@ cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, 
         block.coeffs = <double*>aligned_zeros(owned, size)
         for i in range(block.count):
             block.ticks[i] = rigs[first + i].ticks
-            rigs[first + i].lay(rigs[first + i].coeffs, values)
+            rigs[first + i].fill_coeffs(rigs[first + i].coeffs, values)
             scatter(block.count, block.coeffs, rigs[first].coeffs_count, i, values)
         if before != NULL and rigs[before.first].coeffs_count == rigs[first].coeffs_count and (
             before.count == block.count and memcmp(before.coeffs, block.coeffs, size) == 0
@@ -115,24 +115,24 @@ cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, 
 
 cdef void load_lane(Row* row, Block* block, int64_t lane) noexcept nogil:
     """Put a rig's state into its lane, unless a bound acts."""
-    cdef const Beside* rig = &row.rigs[block.first + lane]
+    cdef const LaneLayout* rig = &row.rigs[block.first + lane]
     cdef double values[MOST]
-    if rig.pack(rig.state, rig.coeffs, values):
+    if rig.to_lanes(rig.state, rig.coeffs, values):
         scatter(block.count, block.states, rig.state_count, lane, values)
-        block.calm |= <int64_t>1 << lane
+        block.unconstrained |= <int64_t>1 << lane
 
 
 cdef void store_lane(Row* row, Block* block, int64_t lane) noexcept nogil:
     """Take a rig's state of the tick before back from its lane."""
-    cdef const Beside* rig = &row.rigs[block.first + lane]
+    cdef const LaneLayout* rig = &row.rigs[block.first + lane]
     cdef double values[MOST]
     cdef int k
-    if not block.calm >> lane & 1:
+    if not block.unconstrained >> lane & 1:
         return
     for k in range(rig.state_count):
         values[k] = block.next_states[k * block.count + lane]
-    rig.unpack(rig.state, rig.coeffs, values)
-    block.calm &= ~(<int64_t>1 << lane)
+    rig.from_lanes(rig.state, rig.coeffs, values)
+    block.unconstrained &= ~(<int64_t>1 << lane)
 
 
 cdef void load_row_lane(Row* row, int64_t rig) noexcept nogil:
@@ -142,19 +142,19 @@ cdef void load_row_lane(Row* row, int64_t rig) noexcept nogil:
     for i in range(row.block_count):
         block = &row.blocks[i]
         if block.count > 1 and block.first <= rig < block.first + block.count:
-            block.calm &= ~(<int64_t>1 << rig - block.first)
+            block.unconstrained &= ~(<int64_t>1 << rig - block.first)
             load_lane(row, block, rig - block.first)
 
 
 cdef void step_alone(const Row* row, int64_t rig, double* rows) noexcept nogil:
-    cdef const Beside* it = &row.rigs[rig]
+    cdef const LaneLayout* it = &row.rigs[rig]
     it.step(it.state, it.coeffs, NULL, row.parked[rig], <Actuation*>rows)
 
 
 cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
     """Do one tick of the stage; the cue or actuation of each rig is `stride` doubles after the one before."""
     cdef Block* block
-    cdef const Beside* rigs
+    cdef const LaneLayout* rigs
     cdef double* here
     cdef int64_t i, k, done
     for k in range(row.block_count):
@@ -165,8 +165,8 @@ cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
             step_alone(row, block.first, here)
             continue
         done = 0
-        if block.calm:
-            done = block.calm & rigs.tick(rigs.plan, block.coeffs, block.states, block.next_states, here, stride)
+        if block.unconstrained:
+            done = block.unconstrained & rigs.tick(rigs.plan, block.coeffs, block.states, block.next_states, here, stride)
             block.states, block.next_states = block.next_states, block.states
         for i in range(block.count):
             if done >> i & 1 and not row.parked[block.first + i]:
@@ -177,14 +177,14 @@ cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
             load_lane(row, block, i)
 
 
-cdef bint row_calm(const Row* row, int64_t rig) noexcept nogil:
+cdef bint row_unconstrained(const Row* row, int64_t rig) noexcept nogil:
     """Say whether a rig's state is in a block, as every state is in a row without blocks."""
     cdef const Block* block
     cdef int64_t i
     for i in range(row.block_count):
         block = &row.blocks[i]
         if block.first <= rig < block.first + block.count:
-            return block.calm >> rig - block.first & 1
+            return block.unconstrained >> rig - block.first & 1
     return True
 
 
@@ -301,21 +301,21 @@ cdef class Batch:
         """Lay out the limits, and each stage of the chains, for rigs side by side."""
         cdef Stage stage
         cdef CueLimits kept
-        cdef Beside* rigs
+        cdef LaneLayout* rigs
         cdef int64_t i, k
         cdef unsigned char[::1] parked = self.parked.view(np.uint8)
         self.owned.append(parked)       # keeps the array from being resized
         if self.limits != NULL:
-            rigs = <Beside*>aligned_zeros(self.owned, len(limits) * sizeof(Beside))
+            rigs = <LaneLayout*>aligned_zeros(self.owned, len(limits) * sizeof(LaneLayout))
             for i, kept in enumerate(limits):
-                rigs[i] = kept.beside()
+                rigs[i] = kept.lane_layout()
             row_of(&self.limiting, rigs, &parked[0], len(limits), self.owned)
         for k in range(max([len(chain.stages) for chain in chains], default=0)):
-            rigs = <Beside*>aligned_zeros(self.owned, len(chains) * sizeof(Beside))
+            rigs = <LaneLayout*>aligned_zeros(self.owned, len(chains) * sizeof(LaneLayout))
             for i, chain in enumerate(chains):
                 if k < len(chain.stages):
                     stage = chain.stages[k]
-                    rigs[i] = stage.beside()
+                    rigs[i] = stage.lane_layout()
             row_of(&self.stages[k], rigs, &parked[0], len(chains), self.owned)
         return 0
 
@@ -324,7 +324,7 @@ cdef class Batch:
         return self.n
 
     @property
-    def calm(self):
+    def unconstrained(self):
         """The rigs whose limits and actuators will be stepped side by side: ndarray of bool, shape (n,).
 
         They share a full block with neighbors of their kind, and no bound acted on them at the tick before.
@@ -333,9 +333,9 @@ cdef class Batch:
         cdef int k
         found = np.ones(self.n, dtype=np.bool_)
         for i in range(self.n):
-            found[i] = row_calm(&self.limiting, i)
+            found[i] = row_unconstrained(&self.limiting, i)
             for k in range(<int>STAGES):
-                found[i] &= row_calm(&self.stages[k], i)
+                found[i] &= row_unconstrained(&self.stages[k], i)
         return found
 
     def reset(self, rigs=None):

@@ -23,7 +23,7 @@ from motioncue.core.records cimport (
 )
 from motioncue.engine.along cimport Along
 from motioncue.engine.tick cimport (
-    OUTPUTS, Cueing, CueingState, Envelope, EnvelopeState, Settings, cueing_actuate, cueing_foresee, cueing_tick,
+    OUTPUTS, Cueing, CueingState, Envelope, EnvelopeState, Settings, cueing_actuate, cueing_preview, cueing_tick,
     pass_to_receiver, retune_poll,
 )
 from motioncue.frames.intake cimport Intake
@@ -244,7 +244,7 @@ cdef class Emitter:
         )
         if self._textured and s.input.with_chassis:
             chassis_step(&self._chassis, &s.input, self._bridge.moving, step.begin, self._deadline)
-        self.foresee(self._deadline - (self._bridge.age - age))
+        self.pass_preview(self._deadline - (self._bridge.age - age))
         self.cue(&step)
         t.weight = step.weight
         if s.platform & STANDS and self._driven >= 0:    # a recording may say so of no platform
@@ -272,7 +272,7 @@ cdef class Emitter:
             memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))
         self.account(now)
 
-    cdef void foresee(self, int64_t shown) noexcept nogil:
+    cdef void pass_preview(self, int64_t shown) noexcept nogil:
         """Pass on what the car will do, from the program or the lap before, unless that is too old.
 
         The tick shows the moment `shown`.
@@ -280,11 +280,11 @@ cdef class Emitter:
         cdef const Publication* newest = &self._supervisor.input
         if newest.foreseen and not newest.frozen:
             if shown - newest.place.time < FORESEEN_NS:
-                cueing_foresee(
+                cueing_preview(
                     self._cued, &newest.motion, newest.ahead, 1e-9 * (shown - newest.place.time), AHEAD_TIMES, False
                 )
         elif self._along.told and shown - self._along.taken < FORESEEN_NS:
-            cueing_foresee(
+            cueing_preview(
                 self._cued, &self._along.now, self._along.ahead, 1e-9 * (shown - self._along.taken), AHEAD_TIMES, True
             )
 

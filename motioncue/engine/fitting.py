@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from motioncue import cueing
 from motioncue.core.channels import MOTION_DTYPE
-from motioncue.core.table import Room
+from motioncue.core.table import ChannelWorkspace
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError
 from motioncue.output import packet as custom
@@ -161,13 +161,13 @@ class _Reach:
         at = self._built.kinematics.inverse(poses, held=True)
         return float(1.0 - ((self._bounds.low <= at) & (at <= self._bounds.high)).all(axis=1).mean())
 
-    def room(self) -> dict[str, Room]:
+    def room(self) -> dict[str, ChannelWorkspace]:
         """Return what the platform has along each channel of the pose alone."""
         slopes = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0])
         with np.errstate(divide="ignore"):
             speeds = np.min(self._bounds.speed[:, None] / slopes, axis=0)
         return {
-            channel: Room(
+            channel: ChannelWorkspace(
                 0.0 if channel in self.idle else min((abs(end) for end in ends if end is not None), default=math.inf),
                 float(speed),
             )

@@ -211,7 +211,7 @@ cdef inline void cueing_look(CueingState* c, const Motion* ahead, bint weighed) 
         c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead, weighed)
 
 
-cdef inline void cueing_foresee(
+cdef inline void cueing_preview(
     CueingState* c, const Motion* now, const Motion* ahead, double shift, const double* times, bint weighed
 ) noexcept nogil:
     """Tell the algorithm what is said that the car will do from a frame on, `shift` after it [s]."""

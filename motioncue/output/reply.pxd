@@ -85,7 +85,7 @@ ctypedef struct Heard:          # all that one controller has answered
 
 cdef int hear_datagram(Heard* h, const uint8_t* data, int size, int64_t now) noexcept nogil
 cdef void hear_stream(Heard* h, const uint8_t* data, int size, int64_t now) noexcept nogil
-cdef void listen(Heard* h, mc_fd fd, mc_line* line, const uint8_t* host, int64_t now) noexcept nogil
+cdef void read_replies(Heard* h, mc_fd fd, mc_line* line, const uint8_t* host, int64_t now) noexcept nogil
 cdef bint placed(const Heard* h) noexcept nogil
 cdef void forget(Heard* h) noexcept nogil
 cdef int platform_flags(const Heard* h, int64_t now) noexcept nogil

@@ -284,7 +284,7 @@ cdef void hear_stream(Heard* h, const uint8_t* data, int size, int64_t now) noex
     h.kept_size -= at
 
 
-cdef void listen(Heard* h, mc_fd fd, mc_line* line, const uint8_t* host, int64_t now) noexcept nogil:
+cdef void read_replies(Heard* h, mc_fd fd, mc_line* line, const uint8_t* host, int64_t now) noexcept nogil:
     """Read all that has come since the last tick, from a line or from `host` by datagrams; it never waits."""
     cdef uint8_t data[REPLY_BYTES + 1]
     cdef uint8_t sender[16]

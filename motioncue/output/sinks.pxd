@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from motioncue.core.records cimport Actuation
 from motioncue.core.threads cimport mc_count, mc_store
-from motioncue.output.reply cimport Heard, forget, listen, placed, platform_flags
+from motioncue.output.reply cimport Heard, forget, placed, platform_flags, read_replies
 from motioncue.safety.supervisor cimport FAULTY, FOUND, SILENT, STANDS, STOPPED, UNREADY
 from motioncue.transports.line cimport mc_line, mc_line_send, mc_line_take
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to
@@ -170,7 +170,7 @@ cdef inline int hear_all(Sinks* s, int64_t deadline, int driven, double* feedbac
         if sink.heard == NULL:
             continue
         if not sink.lost:
-            listen(sink.heard, sink.fd, sink.line, sink.host, deadline)
+            read_replies(sink.heard, sink.fd, sink.line, sink.host, deadline)
         own = platform_flags(sink.heard, deadline)
         if sink.output == driven and sink.heard.actuators and placed(sink.heard):
             memcpy(feedback, sink.heard.positions, sink.heard.actuators * sizeof(double))

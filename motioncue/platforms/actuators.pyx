@@ -5,7 +5,7 @@ from libc.math cimport M_PI as PI
 from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step, fade_step, smooth
-from motioncue.core.interfaces cimport Beside, Machine, beside_tick, chosen_machine
+from motioncue.core.interfaces cimport LaneLayout, Machine, lanes_tick, chosen_machine
 from motioncue.core.records cimport Actuation
 from motioncue.core.rotation cimport Turn
 from motioncue.platforms.kinematics cimport Actuator, Kinematics
@@ -14,7 +14,7 @@ __all__ = ["PARTS_OF_A_POSE", "Actuators"]
 
 
 cdef extern from "motioncue/platforms/stage_lanes.h" nogil:
-    beside_tick drive_rigs "mc_drive_rigs"[3]
+    lanes_tick drive_rigs "mc_drive_rigs"[3]
 
 PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 """Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
@@ -352,14 +352,14 @@ cdef bint to_lanes(void* state, const void* coeffs, double* out) noexcept nogil:
     return True
 
 
-cdef void from_lanes(void* state, const void* coeffs, const double* packed) noexcept nogil:
+cdef void from_lanes(void* state, const void* coeffs, const double* lanes) noexcept nogil:
     cdef ActuatorState* s = <ActuatorState*>state
     cdef int i
-    memcpy(s.reduction.pose, packed, 6 * sizeof(double))
-    memcpy(s.reduction.at, packed, 6 * sizeof(double))
+    memcpy(s.reduction.pose, lanes, 6 * sizeof(double))
+    memcpy(s.reduction.at, lanes, 6 * sizeof(double))
     for i in range((<const ActuatorParams*>coeffs).geometry.count):
-        s.motion[i].position = s.motion[i].target = s.reduction.positions[i] = packed[6 + 2 * i]
-        s.motion[i].speed = packed[7 + 2 * i]
+        s.motion[i].position = s.motion[i].target = s.reduction.positions[i] = lanes[6 + 2 * i]
+        s.motion[i].speed = lanes[7 + 2 * i]
 
 
 cdef class Actuators(Stage):
@@ -432,10 +432,10 @@ cdef class Actuators(Stage):
         """The channels of its actuators."""
         return tuple(f"actuator_{number}" for number in range(1, len(self.names) + 1))
 
-    cdef Beside beside(self):
-        """Return what `Batch` needs of the stage."""
+    cdef LaneLayout lane_layout(self):
+        """Return how the stage is done in lanes."""
         cdef Machine machine = chosen_machine()
-        cdef Beside it
+        cdef LaneLayout it
         cdef int i, n = self.params.geometry.count
         memset(&it, 0, sizeof(it))
         it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
@@ -447,7 +447,7 @@ cdef class Actuators(Stage):
         it.coeffs_count = n * <int>(sizeof(Actuator) // sizeof(double) + 5)
         it.state_count = 6 + 2 * n
         it.ticks = &self.state.ticks
-        it.lay, it.pack, it.unpack = fill_lane_coeffs, to_lanes, from_lanes
+        it.fill_coeffs, it.to_lanes, it.from_lanes = fill_lane_coeffs, to_lanes, from_lanes
         return it
 
     def shares(self):

@@ -62,29 +62,29 @@ static int64_t NAME(drive_rigs)(
     const NAME(Moved) *s = (const NAME(Moved) *)((const real *)states + 6);
     NAME(Moved) *moved = (NAME(Moved) *)((real *)next_states + 6);
     real *pose = (real *)next_states, r[9], most = ALL(0.0);
-    flag calm = ALL(0.0) == ALL(0.0);
+    flag unconstrained = ALL(0.0) == ALL(0.0);
     for (int i = 0; i < 6; i++) {
         pose[i] = NAME(gather)(rows + (i < 3 ? MC_SURGE_DISPLACEMENT + i : MC_ROLL + i - 3), stride);
-        calm &= NAME(magnitude)(pose[i]) <= ALL(MC_FARTHEST_POSE);
+        unconstrained &= NAME(magnitude)(pose[i]) <= ALL(MC_FARTHEST_POSE);
     }
     NAME(rotation)(pose + 3, r);
     for (int i = 0; i < plan[0]; i++) {
         const NAME(Drive) *d = &drives[i];
         const real position = NAME(position)(plan[1 + i], &d->actuator, pose, r, MC_STRAIGHT);
         const real move = position - s[i].position, speed = NAME(magnitude)(move), ticks = speed * d->per_acceleration;
-        calm &= (d->low <= position) & (position <= d->high) & (speed <= d->speed);
-        calm &= NAME(magnitude)(move - s[i].speed) <= d->acceleration;
+        unconstrained &= (d->low <= position) & (position <= d->high) & (speed <= d->speed);
+        unconstrained &= NAME(magnitude)(move - s[i].speed) <= d->acceleration;
         most = NAME(pick)(ticks > most, ticks, most);
         moved[i].position = position;
         moved[i].speed = move;
         NAME(scatter)(rows + MC_ACTUATORS + i, stride, position);
     }
-    if (plan[1] == MC_CRANK) calm &= NAME(stops_held)(plan, drives, s, moved, (const real *)states, pose);
+    if (plan[1] == MC_CRANK) unconstrained &= NAME(stops_held)(plan, drives, s, moved, (const real *)states, pose);
     const real way = NAME(stop_distance_bound)(most);
     for (int i = 0; i < plan[0]; i++) {
         const real up = drives[i].high - s[i].position, down = s[i].position - drives[i].low;
-        calm &= NAME(magnitude)(moved[i].speed) * way <= NAME(pick)(moved[i].speed > ALL(0.0), up, down);
+        unconstrained &= NAME(magnitude)(moved[i].speed) * way <= NAME(pick)(moved[i].speed > ALL(0.0), up, down);
     }
-    return NAME(bits)(calm);
+    return NAME(bits)(unconstrained);
 }
 #endif

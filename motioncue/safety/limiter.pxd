@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t
 from motioncue.core.blend cimport Blend
 from motioncue.core.records cimport LIMITED, Cue
 from motioncue.core.threads cimport mc_count
-from motioncue.core.interfaces cimport Beside
+from motioncue.core.interfaces cimport LaneLayout
 
 
 ctypedef struct Bounds:         # value, value/tick, value/tick^2, value/tick^3
@@ -293,4 +293,4 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
 cdef class CueLimits:
     cdef LimitSet set
     cdef readonly tuple channels
-    cdef Beside beside(self)
+    cdef LaneLayout lane_layout(self)

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from motioncue.core.interfaces cimport (
-    Machine, Stage, StageCalls, beside_tick, chosen_machine, mc_flush_denormals, mc_restore_fpu,
+    Machine, Stage, StageCalls, lanes_tick, chosen_machine, mc_flush_denormals, mc_restore_fpu,
 )
 from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step, heading
 from motioncue.core.records cimport ROLL, YAW, Actuation, Cue
@@ -21,7 +21,7 @@ __all__ = ["CueLimits", "Limiter", "OutputLimits"]
 
 
 cdef extern from "motioncue/safety/limits_lanes.h" nogil:
-    beside_tick limit_rigs "mc_limit_rigs"[3]
+    lanes_tick limit_rigs "mc_limit_rigs"[3]
     int (*pass_all "mc_limit_channels"[3])(IdleLimits* s, const double* cue) noexcept nogil
 
 
@@ -385,14 +385,14 @@ cdef void step_limits(
     limit_cue(<LimitSet*>state, <double*>&actuation.cue)
 
 
-cdef void lay_limits(const void* coeffs, double* out) noexcept nogil:
+cdef void fill_lane_coeffs(const void* coeffs, double* out) noexcept nogil:
     cdef const LimitSet* s = <const LimitSet*>coeffs
     cdef int i
     for i in range(s.count):
         (<Margin*>out)[i] = s.limits[i].margin
 
 
-cdef bint pack_limits(void* state, const void* coeffs, double* out) noexcept nogil:
+cdef bint to_lanes(void* state, const void* coeffs, double* out) noexcept nogil:
     cdef LimitSet* s = <LimitSet*>state
     cdef const LimiterState* at
     cdef int i
@@ -407,12 +407,12 @@ cdef bint pack_limits(void* state, const void* coeffs, double* out) noexcept nog
     return True
 
 
-cdef void unpack_limits(void* state, const void* coeffs, const double* packed) noexcept nogil:
+cdef void from_lanes(void* state, const void* coeffs, const double* lanes) noexcept nogil:
     cdef LimitSet* s = <LimitSet*>state
     cdef int i
     s.idle = False
     for i in range(s.count):
-        s.limits[i].state = LimiterState(packed[3 * i], packed[3 * i + 1], packed[3 * i + 2], packed[3 * i], False)
+        s.limits[i].state = LimiterState(lanes[3 * i], lanes[3 * i + 1], lanes[3 * i + 2], lanes[3 * i], False)
 
 
 # ---- what Python makes -----------------------------------------------------------------------------------------------
@@ -553,10 +553,10 @@ cdef class CueLimits:
                 limit_cue(&self.set, <double*>&cue[i])
             mc_restore_fpu(fpu)
 
-    cdef Beside beside(self):
-        """Return what `Batch` needs of the limits."""
+    cdef LaneLayout lane_layout(self):
+        """Return how the limits are done in lanes."""
         cdef Machine machine = chosen_machine()
-        cdef Beside it
+        cdef LaneLayout it
         cdef int i
         memset(&it, 0, sizeof(it))
         if self.set.count == 0:
@@ -573,7 +573,7 @@ cdef class CueLimits:
         it.coeffs_count = self.set.count * <int>(sizeof(Margin) // sizeof(double))
         it.state_count = 3 * self.set.count
         it.ticks = &self.set.ticks
-        it.lay, it.pack, it.unpack = lay_limits, pack_limits, unpack_limits
+        it.fill_coeffs, it.to_lanes, it.from_lanes = fill_lane_coeffs, to_lanes, from_lanes
         return it
 
     def shares(self):
@@ -639,6 +639,6 @@ cdef class OutputLimits(Stage):
         """Return the share of ticks in which each channel was limited."""
         return self.limits.shares()
 
-    cdef Beside beside(self):
+    cdef LaneLayout lane_layout(self):
         """Return the limits alone: what was sent before matters only to settings that change."""
-        return self.limits.beside()
+        return self.limits.lane_layout()

@@ -34,24 +34,24 @@ static int64_t NAME(limit_rigs)(
     const NAME(Margin) *margins = (const NAME(Margin) *)coeffs;
     const NAME(Point) *s = (const NAME(Point) *)states;
     NAME(Point) *next = (NAME(Point) *)next_states;
-    flag calm = ALL(0.0) == ALL(0.0);
+    flag unconstrained = ALL(0.0) == ALL(0.0);
     for (int i = 0; i < plan[0]; i++) {
         const int *channel = plan + 1 + 3 * i;
         const real in = NAME(gather)(rows + channel[0], stride);
         const real way = in - s[i].x;
         next[i].x = in;
         if (channel[1]) {
-            calm &= NAME(magnitude)(way) <= ALL(4.0 * MC_QUARTER_PI);
-            calm &= NAME(magnitude)(in) <= ALL(4.0 * MC_QUARTER_PI);
+            unconstrained &= NAME(magnitude)(way) <= ALL(4.0 * MC_QUARTER_PI);
+            unconstrained &= NAME(magnitude)(in) <= ALL(4.0 * MC_QUARTER_PI);
             next[i].x = s[i].x + way;
         }
-        if (channel[2]) calm &= NAME(magnitude)(in) <= ALL(2.0 * MC_QUARTER_PI);
+        if (channel[2]) unconstrained &= NAME(magnitude)(in) <= ALL(2.0 * MC_QUARTER_PI);
         next[i].v = next[i].x - s[i].x;
         next[i].a = next[i].v - s[i].v;
-        calm &= (NAME(magnitude)(next[i].a - s[i].a) <= margins[i].jerk)
+        unconstrained &= (NAME(magnitude)(next[i].a - s[i].a) <= margins[i].jerk)
             & NAME(clearly_viable)(&margins[i], next[i].x, next[i].v, next[i].a);
     }
-    return NAME(bits)(calm);
+    return NAME(bits)(unconstrained);
 }
 
 INLINE real NAME(load)(const double *p) {
@@ -76,7 +76,7 @@ INLINE real NAME(chosen)(const double *p, const int *at) {
 /* Take in the channels of a cue if all of them pass unchanged, and return 1; else change nothing and return 0. */
 static int NAME(limit_channels)(mc_IdleLimits *s, const double *cue) {
     const int count = s->count, now = s->now;
-    flag calm = ALL(0.0) == ALL(0.0);
+    flag unconstrained = ALL(0.0) == ALL(0.0);
     for (int i = 0; i < count; i += LANES) {
         const double *const bound = s->value + i; /* one address for all: the compiler would hold one for each of them */
         const double *const from = s->states[now].x + i;
@@ -91,18 +91,18 @@ static int NAME(limit_channels)(mc_IdleLimits *s, const double *cue) {
         if (kind & MC_ANGLES) {
             const real most = AT(most), way = x - before;
             const flag turns = NAME(negative)(AT(turns));
-            calm &= (NAME(magnitude)(x) <= most) & (NAME(pick)(turns, NAME(magnitude)(way), ALL(0.0)) <= most);
+            unconstrained &= (NAME(magnitude)(x) <= most) & (NAME(pick)(turns, NAME(magnitude)(way), ALL(0.0)) <= most);
             x = NAME(pick)(turns, before + way, x);
         }
         const real v = x - before, a = v - NAME(load)(from + OF(v));
-        calm &= (NAME(magnitude)(a - NAME(load)(from + OF(a))) <= m.jerk) & NAME(clearly_viable)(&m, x, v, a);
+        unconstrained &= (NAME(magnitude)(a - NAME(load)(from + OF(a))) <= m.jerk) & NAME(clearly_viable)(&m, x, v, a);
         memcpy(to + OF(x), &x, sizeof x);
         memcpy(to + OF(v), &v, sizeof v);
         memcpy(to + OF(a), &a, sizeof a);
 #undef AT
 #undef OF
     }
-    if (NAME(bits)(calm) != (1 << LANES) - 1) return 0;
+    if (NAME(bits)(unconstrained) != (1 << LANES) - 1) return 0;
     s->now = !now;
     return 1;
 }

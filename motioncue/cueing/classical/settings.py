@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from motioncue.core.table import CueingTable, Positive, Room, Table
+from motioncue.core.table import ChannelWorkspace, CueingTable, Positive, Table
 
 __all__ = [
     "Axis",
@@ -346,7 +346,7 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     """Road noise and engine vibration; none if not given."""
 
     @staticmethod
-    def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
+    def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform.
 
         Notes

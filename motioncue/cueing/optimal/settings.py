@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from motioncue.core.table import CueingTable, Positive, Room, Table
+from motioncue.core.table import ChannelWorkspace, CueingTable, Positive, Table
 
 __all__ = ["Heave", "Optimal", "OptimalTilt", "Rotation", "Translation", "Yaw"]
 
@@ -122,7 +122,7 @@ class Optimal(CueingTable, frozen=True, kw_only=True, tag="optimal"):
     tilt: OptimalTilt = OptimalTilt()
 
     @staticmethod
-    def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
+    def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform: what it has along each channel."""
         tables: dict[str, dict[str, float]] = {}
         for channel, has in room.items():

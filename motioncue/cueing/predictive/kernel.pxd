@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from motioncue.core.interfaces cimport AHEAD, Algorithm
 from motioncue.core.rotation cimport Turn
-from motioncue.cueing.predictive.foresee cimport NODES, PAST, ForeseeCoeffs, ForeseeState
+from motioncue.cueing.predictive.motion_predictor cimport NODES, PAST, MotionPredictorCoeffs, MotionPredictorState
 from motioncue.cueing.predictive.guard cimport Guard
 from motioncue.cueing.predictive.solver cimport Quadratic
 from motioncue.platforms.kinematics cimport Geometry
@@ -66,7 +66,7 @@ ctypedef struct PredictiveCoeffs:
     double proved               # share of a proof that is left after a beat
     double largest[AXES]        # largest motion of the car that is planned for [m/s^2, rad/s]
     Guard guard[AXES]
-    ForeseeCoeffs foresee
+    MotionPredictorCoeffs predictor
     Geometry geometry
     int geared                  # actuators whose positions are not linear in the pose; 0 if all are
     double slopes[12][AXES]     # derivatives of their positions at neutral, of cranks of the sine of the angle
@@ -117,7 +117,7 @@ ctypedef struct PredictiveState:
     double plan[AXES][KNOTS]    # accelerations at the ends of the blocks
     int64_t age[AXES]           # by group: plans that have failed since the newest one
     signed char active[ROWS]    # states of the constraints at the newest solution
-    ForeseeState foresee
+    MotionPredictorState predictor
     Counts counts
     Turn platform[3]
 

@@ -8,7 +8,9 @@ from motioncue.core.blend cimport smooth
 from motioncue.core.interfaces cimport AHEAD, Algorithm, structure_number
 from motioncue.core.records cimport Cue, Motion
 from motioncue.core.rotation cimport Turn, turn
-from motioncue.cueing.predictive.foresee cimport NODES, PAST, ForeseeCoeffs, foresee, foresee_tick
+from motioncue.cueing.predictive.motion_predictor cimport (
+    NODES, PAST, MotionPredictorCoeffs, observe_motion, predict_motion,
+)
 from motioncue.cueing.predictive.guard cimport Guard, guarded, within
 from motioncue.cueing.predictive.solver cimport ACTIVE, LOWER, SOFT, Quadratic, Solver, solved
 from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held
@@ -118,14 +120,14 @@ cdef void prove(const PredictiveCoeffs* c, PredictiveState* s, const double* car
     """
     cdef double own[NODES]
     cdef double beyond, right
-    cdef int place = s.foresee.newest
+    cdef int place = s.predictor.newest
     cdef int sense, node, then
     for sense in range(AXES):
-        foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], own)
+        predict_motion(&c.predictor, &s.predictor, sense, car[sense], c.largest[sense], own)
         for node in range(1, NODES):
-            then = (place - c.foresee.lag[node]) & (PAST - 1)
+            then = (place - c.predictor.lag[node]) & (PAST - 1)
             beyond = s.beyond[sense][node][then]
-            if beyond != 0.0 and s.foresee.beats > c.foresee.lag[node]:
+            if beyond != 0.0 and s.predictor.beats > c.predictor.lag[node]:
                 right = beyond * (car[sense] - s.expected[sense][node][then])
                 if right > 0.0 and (s.expected[sense][node][then] + beyond) * car[sense] < 0.0:
                     right = 0.0     # nearer than what was foreseen, and still of the opposite sign
@@ -292,7 +294,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         sense = g.sense[i]
         known[moved + i] = s.organs[sense]
         foreseen = &known[moved + g.senses + i * NODES]
-        foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
+        predict_motion(&c.predictor, &s.predictor, sense, car[sense], c.largest[sense], foreseen)
         for j in range(AHEAD):
             if s.known[j]:
                 own = s.trust[sense][j + 1] if s.weighed else 1.0
@@ -542,7 +544,7 @@ cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
     s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
 
 
-cdef void tell(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept nogil:
+cdef void fill_cue(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept nogil:
     """Fill the cue with the platform's pose and what acts on its occupant."""
     cdef PlatformMotion out
     cdef int i
@@ -575,8 +577,8 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
             s.since = NARROWING
         s.number = c.number
     felt_in_car(c, motion, car)
-    beats = c.remembers and s.foresee.tick == 0
-    foresee_tick(&c.foresee, &s.foresee, car)
+    beats = c.remembers and s.predictor.tick == 0
+    observe_motion(&c.predictor, &s.predictor, car)
     if beats:
         prove(c, s, car)
     for i in range(c.groups):
@@ -585,7 +587,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     s.tick = (s.tick + 1) % c.period
     s.since += c.dt
     move(c, s)
-    tell(c, s, cue)
+    fill_cue(c, s, cue)
     hurry(c, s)
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
@@ -638,7 +640,7 @@ cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear
 
 cdef int fill_outlook(PredictiveCoeffs* c, outlook) except -1:
     """Fill in how the car's motion is foreseen."""
-    cdef ForeseeCoeffs* f = &c.foresee
+    cdef MotionPredictorCoeffs* f = &c.predictor
     cdef int sense, node, k
     f.learns, f.beat = outlook["learns"], outlook["beat"]
     c.remembers, c.proved = outlook["remembers"], outlook["proved"]

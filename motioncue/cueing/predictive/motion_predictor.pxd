@@ -1,4 +1,4 @@
-"""What a car will do in the next seconds, from what it did: linear in what is felt now, learned while it goes on.
+"""Recursive least-squares prediction of the specific force and rates of the next seconds, from what is felt now.
 
 Of each sense three features are known: what is felt beyond its quick mean, the quick mean beyond the slow one, and the
 slow mean.  What is felt some time later is expected to be a weighted sum of them.  The weights are those with the least
@@ -17,7 +17,7 @@ cdef enum:
     PAST = 256              # beats that are remembered
 
 
-ctypedef struct ForeseeCoeffs:
+ctypedef struct MotionPredictorCoeffs:
     int learns
     int beat                    # ticks between two looks at the past
     int lag[NODES]              # by node, in beats
@@ -28,7 +28,7 @@ ctypedef struct ForeseeCoeffs:
     double doubt[NODES]         # its weight beside that, as a share of all squares
     double decayed[SENSES][NODES][FEATURES]     # the prior: what is left of each feature at a node
 
-ctypedef struct ForeseeState:
+ctypedef struct MotionPredictorState:
     int tick                    # since the last beat
     int newest                  # place of the newest beat in the past
     int beats                   # how many are remembered
@@ -39,20 +39,22 @@ ctypedef struct ForeseeState:
     double learned[SENSES][NODES][FEATURES]     # weights beyond the prior
 
 
-cdef inline void foresee_features(const ForeseeState* s, int sense, double now, double* features) noexcept nogil:
+cdef inline void motion_features(
+    const MotionPredictorState* s, int sense, double now, double* features
+) noexcept nogil:
     features[0] = now - s.mean[sense][0]
     features[1] = s.mean[sense][0] - s.mean[sense][1]
     features[2] = s.mean[sense][1]
 
 
-cdef inline void foresee(
-    const ForeseeCoeffs* c, const ForeseeState* s, int sense, double now, double largest, double* out
+cdef inline void predict_motion(
+    const MotionPredictorCoeffs* c, const MotionPredictorState* s, int sense, double now, double largest, double* out
 ) noexcept nogil:
     """Fill in what is expected of a sense at the nodes; no more than `largest` in magnitude."""
     cdef double features[FEATURES]
     cdef double sum
     cdef int node, k
-    foresee_features(s, sense, now, features)
+    motion_features(s, sense, now, features)
     out[0] = now
     for node in range(1, NODES):
         sum = 0.0
@@ -75,7 +77,9 @@ cdef inline void solve_three(const double* m, const double* b, double* out) noex
     out[0] = b[0] / m[0] - l10 * out[1] - l20 * out[2]
 
 
-cdef inline void learn(const ForeseeCoeffs* c, ForeseeState* s, int sense, double now) noexcept nogil:
+cdef inline void learn(
+    const MotionPredictorCoeffs* c, MotionPredictorState* s, int sense, double now
+) noexcept nogil:
     """Compare what is felt now with what was known at each node's time before, and find the best weights."""
     cdef double system[6]
     cdef double right[FEATURES]
@@ -109,7 +113,9 @@ cdef inline void learn(const ForeseeCoeffs* c, ForeseeState* s, int sense, doubl
             s.learned[sense][node][k] = found[k] - c.decayed[sense][node][k]
 
 
-cdef inline void foresee_tick(const ForeseeCoeffs* c, ForeseeState* s, const double* now) noexcept nogil:
+cdef inline void observe_motion(
+    const MotionPredictorCoeffs* c, MotionPredictorState* s, const double* now
+) noexcept nogil:
     """Take in what is felt in this tick."""
     cdef bint beat = c.learns and s.tick == 0
     cdef int sense
@@ -120,7 +126,7 @@ cdef inline void foresee_tick(const ForeseeCoeffs* c, ForeseeState* s, const dou
         s.mean[sense][0] += c.quick * (now[sense] - s.mean[sense][0])
         s.mean[sense][1] += c.slow * (now[sense] - s.mean[sense][1])
         if beat:
-            foresee_features(s, sense, now[sense], s.past[sense][(s.newest + 1) & (PAST - 1)])
+            motion_features(s, sense, now[sense], s.past[sense][(s.newest + 1) & (PAST - 1)])
     if beat:
         s.newest = (s.newest + 1) & (PAST - 1)
         s.beats += s.beats < PAST

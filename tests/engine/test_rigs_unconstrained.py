@@ -43,13 +43,13 @@ def alone(profile, motion):
 
 
 def together(rigs, motion):
-    """Return cues, actuations and which rigs were calm, for motions of shape (ticks, n)."""
+    """Return cues, actuations and which rigs were unconstrained, for motions of shape (ticks, n)."""
     cue, actuation = np.zeros(motion.shape, CUE_DTYPE), np.full(motion.shape, 7, ACTUATION_DTYPE)
-    calm = np.zeros(motion.shape, bool)
+    unconstrained = np.zeros(motion.shape, bool)
     for i in range(len(motion)):
-        calm[i] = rigs.calm
+        unconstrained[i] = rigs.unconstrained
         rigs.step(motion[i], cue[i], actuation[i])
-    return cue, actuation, calm
+    return cue, actuation, unconstrained
 
 
 def same_actuation(found, right):
@@ -76,9 +76,9 @@ def test_rigs_on_some_of_which_bounds_act_give_the_bits_of_each_alone(machine, p
     assert_same([profile] * 18, motion, found)
     if len(interfaces.machines()) > 1:  # a compiler with vectors
         block = {"avx512": 8, "avx2": 4, "any": 2}[machine]
-        calm = found[2][350:, : 18 // block * block]
-        assert calm[:, 0::3].all()
-        assert not calm[:, 1::3].all(axis=0).any()
+        unconstrained = found[2][350:, : 18 // block * block]
+        assert unconstrained[:, 0::3].all()
+        assert not unconstrained[:, 1::3].all(axis=0).any()
 
 
 @pytest.mark.search

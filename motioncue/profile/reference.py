@@ -15,6 +15,7 @@ import msgspec
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.platforms.settings import platform_presets
 from motioncue.profile.explain import allowed_text, tables_of
+from motioncue.profile.tables import steps_of
 
 HEAD = """\
 # Every key of a profile
@@ -349,7 +350,7 @@ def values_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def item_of(tables: Any, key: str) -> Any:
     """Return the value at a key of `controls`; None if there is none."""
-    for step in _steps(key):
+    for step in steps_of(key):
         try:
             tables = tables[step]
         except (KeyError, IndexError, TypeError):
@@ -364,14 +365,8 @@ def with_item(tables: Mapping[str, Any], key: str, value: Any) -> tuple[str, Any
         return key, value
     held: Any = {"": item_of(tables, root)}
     whole = held = msgspec.json.decode(msgspec.json.encode(held))  # a copy of all that is in it
-    *path, last = ["", *_steps(key.removeprefix(root))]
+    *path, last = ["", *steps_of(key.removeprefix(root))]
     for step in path:
         held = held[step]
     held[last] = value
     return root, whole[""]
-
-
-def _steps(key: str) -> list[str | int]:
-    """Return the steps of a dotted path; those into a list are whole numbers."""
-    steps = key.replace("[", ".[").split(".")
-    return [int(step[1:-1]) if step.startswith("[") else step for step in steps if step]

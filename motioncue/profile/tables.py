@@ -222,7 +222,7 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
 
     document = tomlkit.parse(text)
     for key, value in values.items():
-        *path, name = _steps(key)
+        *path, name = steps_of(key)
         table: Any = document
         above: list[tuple[Any, str | int]] = []
         for step in path:
@@ -250,6 +250,7 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
     return tomlkit.dumps(document)
 
 
-def _steps(key: str) -> list[str | int]:
+def steps_of(key: str) -> list[str | int]:
     """Return the steps of a dotted path; those into a list are whole numbers."""
-    return [int(step[:-1]) if step.endswith("]") else step for step in key.replace("[", ".").split(".")]
+    steps = key.replace("[", ".[").split(".")
+    return [int(step[1:-1]) if step.startswith("[") else step for step in steps if step]

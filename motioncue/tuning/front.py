@@ -107,8 +107,8 @@ class Archive:
                 self.best[index] = found
 
     def _rank(self, bounds: Bounds, found: Found) -> tuple[bool, float, float]:
-        """Return what is smaller for better settings; those that keep the bounds come first."""
-        return any(bounds.excess(found.outcomes).values()), found.cost, largest(found.outcomes, self._aim)
+        """Return the rank of settings within bounds; of equal ones, that with less of the aim comes first."""
+        return *bounds.rank(found.outcomes, found.cost), largest(found.outcomes, self._aim)
 
 
 class FrontSearch:

@@ -41,6 +41,10 @@ class Bounds(NamedTuple):
             "opposite": max(0.0, *(each.opposite - self.opposite for each in outcomes)),
         }
 
+    def rank(self, outcomes: Sequence[Outcome], cost: float) -> tuple[bool, float]:
+        """Return what is smaller for better settings; those that keep the bounds come first."""
+        return any(self.excess(outcomes).values()), cost
+
     def cost(self, outcomes: Sequence[Outcome]) -> float:
         """Return what the search makes small: the mean score, negative, and a penalty for each bound exceeded."""
         found = PENALTY * sum(self.excess(outcomes).values()) - mean_score(outcomes)
@@ -152,9 +156,9 @@ class Search:
         outcomes = self._outcomes(settings)
         self.evaluations += len(settings)
         self.first = self.first or outcomes[0]
-        costs = [self.bounds.cost(each) for each in outcomes]
+        costs, rank = [self.bounds.cost(each) for each in outcomes], self.bounds.rank
         for values, own, cost in zip(settings, outcomes, costs, strict=True):
-            if self.best is None or self._rank(own, cost) < self._rank(self.best.outcomes, self.best.cost):
+            if self.best is None or rank(own, cost) < rank(self.best.outcomes, self.best.cost):
                 self.best = Found(values, own, cost)
         return costs
 
@@ -167,10 +171,6 @@ class Search:
             self.state.add(new, found)
         later = iter(found)
         return [next(later) if own is None else own for own in before]
-
-    def _rank(self, outcomes: Sequence[Outcome], cost: float) -> tuple[bool, float]:
-        """Return what is smaller for better settings; those that keep the bounds come first."""
-        return any(self.bounds.excess(outcomes).values()), cost
 
 
 @contextmanager

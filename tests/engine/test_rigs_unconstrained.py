@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from same_bits import assert_same_bits
 from test_lanes import bits, machine  # noqa: F401 the fixture
-from test_platforms import PRESETS, assert_within, profile_for
+from test_platforms import ON_TABLES, PRESETS, assert_within, profile_for
 
 import motioncue
 from motioncue import cueing
@@ -77,6 +77,9 @@ def test_rigs_on_some_of_which_bounds_act_give_the_bits_of_each_alone(machine, p
     if len(interfaces.machines()) > 1:  # a compiler with vectors
         block = {"avx512": 8, "avx2": 4, "any": 2}[machine]
         unconstrained = found[2][350:, : 18 // block * block]
+        if preset in ON_TABLES:  # each rig by itself
+            assert not unconstrained.any()
+            return
         assert unconstrained[:, 0::3].all()
         assert not unconstrained[:, 1::3].all(axis=0).any()
 
@@ -102,7 +105,11 @@ def test_any_rigs_with_any_bounds_give_the_bits_of_each_alone(data):
         )
     )
     presets = data.draw(st.lists(st.sampled_from(PRESETS), min_size=1, max_size=3))
-    profiles = [profile_for(preset, *overrides) for preset in presets for _ in range(data.draw(st.integers(1, 9)))]
+    profiles = [
+        profile_for(preset, *(each for each in overrides if each != SLED or preset not in ON_TABLES))
+        for preset in presets
+        for _ in range(data.draw(st.integers(1, 9)))
+    ]
     sizes = data.draw(st.lists(st.sampled_from([0.0, 0.1, 1.0, 10.0]), min_size=len(profiles), max_size=len(profiles)))
     motion = np.stack([motion_of(rng, 250, size) for size in sizes], axis=1)
     jumps = data.draw(st.integers(0, 249))

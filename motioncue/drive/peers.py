@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,16 @@ class Paced(NamedTuple):
     package: bytes  # empty: the simulator leaves
     to: int = 0  # index of the endpoint; the last one if there are fewer
     motion: bool = True  # whether it counts as a frame
+
+
+def until(packages: Iterable[Paced], duration_s: float | None) -> Iterator[Paced]:
+    """Yield packages up to a time [s]; all of them without one."""
+    sent = 0.0
+    for each in packages:
+        sent += each.duration
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
+            return
+        yield each
 
 
 def ignore_sent(package: bytes, to: int) -> None:

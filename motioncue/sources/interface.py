@@ -47,11 +47,7 @@ class Twin(Protocol):
         """Yield the packages of a virtual drive; a later lap follows on the one before."""
 
     def recorded(
-        self,
-        packages: Any,
-        times: Sequence[float] | None = None,
-        rate_hz: float | None = None,
-        duration_s: float | None = None,
+        self, packages: Any, times: Sequence[float] | None = None, rate_hz: float | None = None
     ) -> Iterable[Any]:
         """Yield recorded packages, at the `times` of their capture [s] or at `rate_hz`."""
 

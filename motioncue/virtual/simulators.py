@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from motioncue import sources
+from motioncue.drive.peers import until
 from motioncue.engine.reception import check_endpoints
 from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.recording.packages import ANY, Pick, quoted
@@ -42,7 +43,7 @@ def recorded_packages(
     path = sample_recording() if file == SAMPLE and not Path(file).exists() else Path(file)
     recording = read_recording(path, system, pick)
     try:
-        return list(twin_of(system).recorded(recording.packages, recording.times, rate_hz, duration_s))
+        return list(until(twin_of(system).recorded(recording.packages, recording.times, rate_hz), duration_s))
     except PacketError as error:
         if quoted(path) in str(error):
             raise

@@ -61,17 +61,14 @@ def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Paced, Paced]:
 
 
 def recorded(
-    packages: Sequence[bytes],
-    times: Sequence[float] | None = None,
-    rate_hz: float | None = None,
-    duration_s: float | None = None,
+    packages: Sequence[bytes], times: Sequence[float] | None = None, rate_hz: float | None = None
 ) -> Iterator[Paced]:
     """Yield recorded datagrams, at the `times` of their capture [s] or at `rate_hz`.
 
     Raises PacketError for others.  Datagrams carry no time: without `times` they are played at BeamNG's default rate.
     """
     period = 1.0 / (rate_hz or RATE_HZ)
-    sent, before = 0.0, None
+    before = None
     for index, package in enumerate(packages):
         if identify(package).name == GAUGES.name:
             yield Paced(0.0, package, to=1, motion=False)
@@ -80,7 +77,4 @@ def recorded(
         if rate_hz is None and times is not None:
             now = times[index]
             duration, before = (0.0 if before is None else max(now - before, 0.0)), now
-        sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
-            return
         yield Paced(duration, package)

@@ -253,19 +253,14 @@ def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None,
 
 
 def recorded(
-    packages: Sequence[bytes],
-    times: Sequence[float] | None = None,
-    rate_hz: float | None = None,
-    duration_s: float | None = None,
+    packages: Sequence[bytes], times: Sequence[float] | None = None, rate_hz: float | None = None
 ) -> Iterator[Paced]:
     """Yield recorded messages, with their own ids; raise PacketError for others.
 
     They are paced by simulated time, not by when they were captured.
     """
     period = 1.0 / (rate_hz or RATE_HZ)
-    for number, package in enumerate(packages, start=1):
+    for package in packages:
         if len(package) != STATE.size:
             raise PacketError(f"found a message of {len(package)} bytes, allowed is state")
-        if duration_s is not None and number * period > duration_s * (1.0 + 1e-9):
-            return
         yield Paced(period, package)

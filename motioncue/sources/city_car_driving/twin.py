@@ -61,23 +61,16 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, la
 
 
 def recorded(
-    packages: Sequence[bytes],
-    times: Sequence[float] | None = None,
-    rate_hz: float | None = None,
-    duration_s: float | None = None,
+    packages: Sequence[bytes], times: Sequence[float] | None = None, rate_hz: float | None = None
 ) -> Iterator[Paced]:
     """Yield recorded packages, at their own pace or `rate_hz`; raise PacketError for others."""
     if packages[0][2] != INIT.constants["type"]:
         raise PacketError(f"found a package of type {packages[0][2]} first, allowed is init")
-    sent = 0.0
     for package in packages:
         duration = 0.0
         if len(package) == FRAME.size and FRAME.identifies(package):
             duration = 1.0 / rate_hz if rate_hz else FRAME.decode(package)["frame_time"]
             duration = duration if 0.0 < duration < math.inf else 0.0  # a broken frame is played, but without a wait
-        sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
-            return
         yield Paced(duration, package)
 
 

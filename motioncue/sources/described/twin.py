@@ -203,24 +203,17 @@ class Car:
         return self._source.plain(packet.tobytes())
 
     def recorded(
-        self,
-        packages: Sequence[bytes],
-        times: Sequence[float] | None = None,
-        rate_hz: float | None = None,
-        duration_s: float | None = None,
+        self, packages: Sequence[bytes], times: Sequence[float] | None = None, rate_hz: float | None = None
     ) -> Iterator[Paced]:
         """Yield recorded packets, at `rate_hz`, at the `times` of their capture [s], or at their own."""
         if rate_hz is None and times is None:
             times = self._own_times(packages)
-        sent, before = 0.0, None
+        before = None
         for index, package in enumerate(packages):
             motion = self._source.is_motion(package)
             duration = 1.0 / rate_hz if rate_hz and motion else 0.0
             if not rate_hz and times is not None:
                 duration, before = 0.0 if before is None else max(times[index] - before, 0.0), times[index]
-            sent += duration
-            if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding
-                return
             yield Paced(duration, package, motion=motion)
 
     def _own_times(self, packages: Sequence[bytes]) -> list[float]:

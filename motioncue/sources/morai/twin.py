@@ -136,16 +136,13 @@ def _surroundings(status: np.void) -> Iterator[bytes]:
 
 
 def recorded(
-    packages: Sequence[bytes],
-    times: Sequence[float] | None = None,
-    rate_hz: float | None = None,
-    duration_s: float | None = None,
+    packages: Sequence[bytes], times: Sequence[float] | None = None, rate_hz: float | None = None
 ) -> Iterator[Paced]:
     """Yield recorded datagrams, at the `times` of their capture [s] or stamped, or at `rate_hz`.
 
     Raises PacketError for others.
     """
-    sent, before = 0.0, None
+    before = None
     for index, package in enumerate(packages):
         packet = identify(package)
         if packet not in EGO_VEHICLE_STATUS:
@@ -158,9 +155,6 @@ def recorded(
         if rate_hz is None and now is not None and before is not None:
             duration = min(max(now - before, 0.0), 1.0)  # the clock may have been set, and no wait is longer than 1 s
         before = now
-        sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
-            return
         yield Paced(duration, package)
 
 

@@ -81,15 +81,11 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None, la
 
 
 def recorded(
-    packages: Sequence[bytes],
-    times: Sequence[float] | None = None,
-    rate_hz: float | None = None,
-    duration_s: float | None = None,
+    packages: Sequence[bytes], times: Sequence[float] | None = None, rate_hz: float | None = None
 ) -> Iterator[Paced]:
     """Yield recorded packets, at their own pace or `rate_hz`; raise PacketError for others."""
     identify(packages[0])
     before = math.nan
-    sent = 0.0
     for package in packages:
         duration = 0.0
         if len(package) == SIZE:
@@ -97,7 +93,4 @@ def recorded(
             duration = 1.0 / rate_hz if rate_hz else time - before
             before = time
         duration = duration if 0.0 < duration < math.inf else 0.0  # a broken packet is played, but without a wait
-        sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a packet
-            return
         yield Paced(duration, package)

@@ -10,6 +10,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 # A compiler's cache, where one is installed, makes the second of two equal builds quick, in whatever folder.
 if sys.platform == "linux" and "CC" not in os.environ and shutil.which("ccache"):
@@ -47,6 +48,8 @@ FAST = [] if "/O2" in COMPILE else ["-fvisibility=hidden", *([] if DEBUG else ["
 # Cython's utility code for memoryviews, functions and classes, shared because copies would be half of every module.
 SHARED = "motioncue._cython"
 
+SOURCES = ["*.pyx", "*.pxd", "*.h", "*.c"]
+
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,
@@ -69,7 +72,18 @@ class Build(build_ext):
             self.inplace, self.build_lib = False, "."
 
     def run(self) -> None:
-        """Translate changed modules, then compile them."""
+        """Translate changed modules, then compile them; for an editable install, take what a plain one has left.
+
+        Each install runs Cython from a folder of its own, which is newer than all that the one before has made.
+        """
+        left = Path("build", f"lib.{self.plat_name}-{sys.implementation.cache_tag}")
+        made = {self.get_ext_fullpath(each.name): left / self.get_ext_filename(each.name) for each in self.extensions}
+        sources = [Path("setup.py"), *(path for kind in SOURCES for path in Path("motioncue").rglob(kind))]
+        if self.editable_mode and not DEBUG and not any(newer_group(sources, path) for path in made.values()):
+            for wanted, path in made.items():
+                os.makedirs(os.path.dirname(wanted), exist_ok=True)
+                shutil.copy2(path, wanted)
+            return
         variant = "cython-debug" if DEBUG else "cython"
         translated = cythonize(
             self.extensions,

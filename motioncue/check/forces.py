@@ -1,6 +1,6 @@
 """The drive according to one track, from which the questions about its channels are answered."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from motioncue.check.compare import (
     open_,
     summed,
 )
-from motioncue.core.channels import GRAVITY
+from motioncue.core.channels import GRAVITY, WHEELS
 
 __all__ = ["Going"]
 
@@ -431,12 +431,13 @@ def suspension_of(g: Going, found: Mapping[str, Finding]) -> list[Finding]:
     frames = np.arange(len(known))
     wheels = [np.interp(frames, frames[known], wheel[known]) for wheel in drive.travel.T]
     front_left, front_right, rear_left, rear_right = (mean(drive, w, wheel) for wheel in wheels)
-    forwards = 0.5 * (front_left + front_right - rear_left - rear_right)
-    outwards = 0.5 * (front_left + rear_left - front_right - rear_right)
+    still = [name.replace("_", " ") for name, wheel in zip(WHEELS, wheels, strict=True) if not np.ptp(wheel)]
+    forwards = {"on the left": front_left - rear_left, "on the right": front_right - rear_right}
+    outwards = {"in front": front_left - front_right, "behind": rear_left - rear_right}
     surge, sway = (mean(drive, w, drive.motion[channel]) for channel in ("surge", "sway"))
     ahead, aside = (mean(drive, w, GRAVITY * axis[:, 2]) for axis in (g.forward, np.cross(g.down, g.forward)))
-    braking = _loaded(BRAKING, forwards, -surge, ahead, found, SURGE, "brake hard, several times")
-    turns = _loaded(TURNS, outwards, sway, -aside, found, SWAY, CURVES)
+    braking = _loaded(BRAKING, forwards, still, -surge, ahead, found, SURGE, "brake hard, several times")
+    turns = _loaded(TURNS, outwards, still, sway, -aside, found, SWAY, CURVES)
     return [
         each._replace(evidence=f"{each.evidence}: it gives where it should be pressed; {_cure(each, other)}")
         if each.verdict == "wrong"
@@ -452,10 +453,20 @@ def _cure(wrong: Finding, other: Finding) -> str:
 
 
 def _loaded(
-    name: str, travel: Array, pushed: Array, pulled: Array, found: Mapping[str, Finding], felt: str, maneuver: str
+    name: str,
+    pairs: Mapping[str, Array],
+    still: Sequence[str],
+    pushed: Array,
+    pulled: Array,
+    found: Mapping[str, Finding],
+    felt: str,
+    maneuver: str,
 ) -> Finding:
-    """Judge whether a difference of travel follows its load: what the acceleration pushes and gravity pulls [m/s^2]."""
-    load = pushed + pulled
+    """Judge whether differences of travel follow their load: what the acceleration pushes and gravity pulls [m/s^2].
+
+    The mean of the two pairs of wheels tells the sense; it is right only if each pair has it, and every wheel moves.
+    """
+    load, travel = pushed + pulled, np.mean(list(pairs.values()), axis=0)
     steady = np.median(load) if len(load) else 0.0  # a hill or banking that does not end presses, but tells nothing
     strong, spread = int((np.abs(load - steady) > LEAST_M_S2).sum()), float(np.std(travel)) if len(travel) else 0.0
     evidence = f"{strong} windows of {WINDOW_S} s with more than {LEAST_M_S2:g} m/s^2"
@@ -470,6 +481,12 @@ def _loaded(
     if wrong:
         return open_(name, f"{evidence}; as sure as {wrong[0]}", maneuver)
     if follows > AGREES:
+        astray = [
+            where for where, pair in pairs.items() if not (np.ptp(pair) and np.corrcoef(pair, load)[0, 1] > AGREES)
+        ]
+        if still or astray:
+            but = f"{', '.join(still)} never moves" if still else f"the wheels {' and '.join(astray)} do not agree"
+            return Finding(name, "unknown", f"{evidence}; but {but}", maneuver)
         return Finding(name, "ok", evidence)
     if follows < -CONTRADICTS:
         mirrored = pushed - pulled

@@ -40,7 +40,9 @@ ctypedef struct FakeTime:
     int64_t* stalls         # extra lateness of the first, second, ... sleep [ns]
     Py_ssize_t stall_count
     Py_ssize_t sleeps
+    void* meanwhile         # a function of Python, or NULL; owned by the clock
 
 
 cdef class FakeClock(Clock):
     cdef FakeTime fake
+    cdef object _meanwhile

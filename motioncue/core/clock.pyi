@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Self
 
@@ -34,6 +34,11 @@ class MonotonicClock(Clock):
 @disjoint_base
 class FakeClock(Clock):
     def __new__(
-        cls, time_ns: int = 1_000_000_000, wake_ns: int = 0, stalls: Sequence[int] = (), lead_ns: int = 0
+        cls,
+        time_ns: int = 1_000_000_000,
+        wake_ns: int = 0,
+        stalls: Sequence[int] = (),
+        lead_ns: int = 0,
+        meanwhile: Callable[[int], object] | None = None,
     ) -> Self: ...
     def advance(self, ns: int) -> None: ...

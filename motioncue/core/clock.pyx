@@ -139,18 +139,25 @@ cdef void fake_sleep_until(void* memory, int64_t deadline) noexcept nogil:
     if time.sleeps < time.stall_count:
         time.now += time.stalls[time.sleeps]
     time.sleeps += 1
+    if time.meanwhile != NULL:
+        with gil:
+            (<object>time.meanwhile)(time.now)
 
 
 cdef class FakeClock(Clock):
     """A clock that jumps to the deadline it is asked to wait for, so that tests take no time.
 
+    `meanwhile` is called with the time after each wait, to do what others have done until then.
+
     Units: `stalls` [ns].
     """
 
-    def __cinit__(self, int64_t time_ns=1_000_000_000, int64_t wake_ns=0, stalls=(), int64_t lead_ns=0):
+    def __cinit__(self, int64_t time_ns=1_000_000_000, int64_t wake_ns=0, stalls=(), int64_t lead_ns=0, meanwhile=None):
         self.calls = Time(fake_now, fake_sleep_until, &self.fake, lead_ns)
         self.fake.now = time_ns
         self.fake.wake = wake_ns
+        self._meanwhile = meanwhile
+        self.fake.meanwhile = NULL if meanwhile is None else <void*>meanwhile
         self.fake.stall_count = len(stalls)
         self.fake.stalls = <int64_t*>calloc(max(self.fake.stall_count, 1), sizeof(int64_t))
         if self.fake.stalls == NULL:

@@ -407,7 +407,7 @@ cdef enum:
     SETTLE_NS = 50_000      # from a counter that has changed until a state without a sign of its end is read
     NEAR = 3                # halves of a period between looks, in whose time no simulator begins two states
     DOUBTS = 32             # successive looks at a session's first state, which stands, before it is taken
-    LATE = 3                # successive states left out, after which one that stays the same is taken
+    LATE = 3                # so many more states left out than shown to be whole, after which one that stays is taken
     STAYS = 2               # looks at which it has to stay so
     OTHER_NS = 1_000_000_000    # from one look whether the memory beside is still the simulator's to the next
 
@@ -441,7 +441,7 @@ cdef class MemoryReceiver:
     cdef int64_t _lasts                 # as long as the last states were seen at least [ns]
     cdef bint _stands                   # whether it ended like the one before
     cdef int _doubts                    # looks at it while it may be half written
-    cdef int _left_out                  # successive states of which none was shown to be whole
+    cdef int _left_out                  # states left out, less those shown to be whole since; up to 2 * LATE
     cdef bint _told                     # whether it was said in this session that states are seen late
     cdef int _sample                    # of the newest state, the next to be given
     cdef int64_t _sample_due            # when [ns]
@@ -562,12 +562,11 @@ cdef class MemoryReceiver:
         not in half the time that its last states were seen to last, and not if its counter is one more.  If the next
         state ends so too, the car stands.
 
-        Looks that come later than that show nothing.  A state is left out then, but not one after the other: after
-        `LATE` of them, one is taken that ends alike for `STAYS` looks more, and after twice as many one that has
-        stayed the same since the counter was seen to change.  It is torn only if its writer was interrupted in the
-        midst of it and the state before was not seen, which is rare, and no jolt; a platform that stops for good would
-        be worse.  The first state of a session, which
-        follows none, is taken if it stands.
+        Looks that come later than that show nothing.  A state is left out then, but not one after the other: once
+        `LATE` more were left out than have been shown to be whole since, one is taken that ends alike for `STAYS` looks
+        more, and with twice as many any that is twice read the same.  It is torn only if its writer was interrupted in
+        the midst of it and the state before was not seen, which is rare, and no jolt; a platform that stops for good
+        would be worse.  The first state of a session, which follows none, is taken if it stands.
 
         Units: `first` [ns], `last` [ns], `now` [ns].
         """
@@ -596,19 +595,17 @@ cdef class MemoryReceiver:
             # With the counter that was met first, no other state has been begun while it settled.
             apart = 2 * ((first if counter == began_as else now) - self._seen_at)
             shown = not self._stands and (follows or apart <= NEAR * self._period or apart <= self._lasts)
-            whole = shown or (self._left_out >= 2 * LATE and counter == began_as)
+            whole = shown or self._left_out >= 2 * LATE
             self._stands = False
         elif same:
             whole = not self._stands and (
                 (self._left_out >= LATE and self._doubts >= STAYS) or (not self._known and self._doubts > DOUBTS)
             )
-            if whole:
-                self._left_out = min(self._left_out, LATE)
         else:
             whole = shown = self._doubts > 0
             self._stands = False    # its end was not that of the state before: it had not been written yet
-        if shown:
-            self._left_out = 0
+        if shown and self._left_out > 0:
+            self._left_out -= 1
         self._doubts = 0 if whole else 1 if other else self._doubts + 1
         if other:
             self._seen, self._seen_from = counter, now
@@ -620,7 +617,7 @@ cdef class MemoryReceiver:
         """Count the state before if it was not taken, and say once a session that states are seen late."""
         if self._doubts == 0:
             return
-        self._left_out += 1
+        self._left_out = min(self._left_out + 1, 2 * LATE)
         if self._known and not self._stands:    # every other state of a car that stands is left out, which is no news
             mc_count(&s.counters.refused[<int>SEEN_LATE], 1)
         if self._left_out >= LATE and not self._told:

@@ -137,6 +137,32 @@ def test_an_order_of_wheels_that_is_another_is_told_from_a_sign(one, other, expe
     assert says in found.evidence
 
 
+def as_the_first(packet):
+    packet[72:76] = packet[68:72]
+    return packet
+
+
+def without_the_first(packet):
+    packet[68:72] = bytes(4)
+    return packet
+
+
+@pytest.mark.parametrize(
+    ("source", "change", "says"),
+    [
+        (source_of(), without_the_first, "rear left never moves"),
+        (source_of(), as_the_first, "do not agree"),
+        (source_of(turned("suspension_front_left")), bytes, "in front do not agree"),
+    ],
+    ids=["dead", "of its neighbor", "turned"],
+)
+def test_one_wheel_that_is_wrong_is_not_hidden_by_the_three_others(source, change, says):
+    """Their mean still follows the load."""
+    report = judged(source, change)
+    assert verdicts(report) == {BRAKING: "unknown", TURNS: "unknown"}
+    assert any(says in found.evidence for found in report.wheels)
+
+
 def test_nobody_is_accused_where_the_travel_is_small_or_something_else():
     def still(packet):
         packet[68:84] = np.full(4, 20.0, "<f4").tobytes()

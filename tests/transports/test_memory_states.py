@@ -56,29 +56,39 @@ def state(time, surges, yaw, sway=0.0):
 
 
 class Next(Memory):
-    """Memory into which the next state is written when the one before has stood still for `still_s`."""
+    """Memory into which the next state is written when the one before has stood still for `still_s`, or at its time."""
 
-    states = ()
+    states, rate_hz = (), None
 
-    def present(self):
-        if not self.states:
-            return False
+    def write(self):
         with open(self.where, "r+b", buffering=0) as file:
             file.write(self.states.pop(0))
-        return True
+
+    def present(self):
+        if self.states and not self.rate_hz:
+            self.write()
+            return True
+        return bool(self.states)
+
+    def play(self, now):
+        """Write what is due at a time [ns]."""
+        while self.states and self.rate_hz and now >= self.next_at:
+            self.write()
+            self.next_at += 1_000_000_000 // self.rate_hz
 
 
-def received(states, source, wake_ns=0):
+def received(states, source, wake_ns=0, rate_hz=None):
     """Return packets that a receiver makes of states, each with its arrival [ns], what it left out, and what it said.
 
-    It wakes up as late each time, and each state comes when the one before has stood for the source's `still_s`.
+    It wakes up as late each time, and each state comes when the one before has stood for the source's `still_s`, or
+    so many in a second.
     """
     path, ring = f"/dev/shm/motioncue-test-{uuid.uuid4().hex[:8]}", RecordRing(1 << 20)
     with open(path, "wb") as file:
         file.write(states[0].ljust(64, b"\0"))
     try:
         memory, intake = Next(path, source.gather), source.intake()
-        memory.states = list(states[1:])
+        memory.states, memory.rate_hz, memory.next_at = list(states[1:]), rate_hz, BEGAN_NS
         intake.record(ring)
         found = [memory]
 
@@ -87,7 +97,7 @@ def received(states, source, wake_ns=0):
                 receiver.stop()
             return found.pop() if found else None
 
-        receiver = MemoryReceiver(intake, find, FakeClock(BEGAN_NS, wake_ns))
+        receiver = MemoryReceiver(intake, find, FakeClock(BEGAN_NS, wake_ns, meanwhile=memory.play))
         receiver.run()
     finally:
         os.unlink(path)
@@ -236,6 +246,21 @@ def test_a_machine_that_is_late_at_every_state_says_so_once_and_reads_on():
     assert len(packets) > 45
     assert rejected.keys() <= {"seen_late"}
     assert said.count("seen_late") == 1
+
+
+@pytest.mark.parametrize("step", [1, 7])
+@pytest.mark.parametrize("rate_hz", [60, 100, 333, 400])
+@pytest.mark.parametrize("late_ms", [2, 5, 10, 15, 30])
+def test_a_game_that_goes_on_while_every_wait_is_late_is_read_on(late_ms, rate_hz, step):
+    """The next states come before one is read; some looks are needed to learn that none will be seen in time."""
+    states = [unmarked(5 + step * number, math.sin(number), math.cos(number)) for number in range(4 * rate_hz)]
+    packets, rejected, _ = received(states, UNMARKED, 1_000_000 * late_ms, rate_hz)
+    arrivals = [BEGAN_NS, *(arrival for arrival, _ in packets), BEGAN_NS + 4_000_000_000]
+    longest_ms = 1e-6 * max(after - before for before, after in pairwise(arrivals))
+    assert longest_ms <= 8 * max(2 * late_ms + 2, 1000 / rate_hz)
+    assert rejected.keys() <= {"seen_late"}
+    numbers = [struct.unpack_from("<I", data)[0] for _, data in packets]
+    assert all(after > before for before, after in pairwise(numbers))
 
 
 def test_a_simulator_that_counts_twice_for_each_change_of_its_motion_is_read():

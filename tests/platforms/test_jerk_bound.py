@@ -177,6 +177,9 @@ def test_a_far_target_is_reached_nearly_as_soon_as_the_bounds_allow_and_not_pass
     positions = kept(probe, bounds, np.zeros(1), np.full((round(3 * least) + 300, 1), way))[0][:, 0]
     assert positions.max() <= way
     assert np.argmax(positions > 0.99 * way) <= 1.27 * least + 20.0  # what stops with a reserve takes longer
+    pushes = np.diff(positions, 2)
+    turns = np.diff(np.sign(pushes[abs(pushes) > 1e-6 * acceleration]))
+    assert np.count_nonzero(turns) <= 3  # it goes faster, then slower, and takes up the reserve: it does not swing
 
 
 def test_targets_that_keep_the_bounds_pass_bit_for_bit(probe):

@@ -173,3 +173,40 @@ def test_one_position_that_is_no_number_keeps_the_targets_of_before_for_all(prob
     assert_same_bits(found, expected)
     assert changed[5:200].all()
     assert not changed[-1]
+
+
+FREE = [-1.0, 1.0, 1.0, 0.1, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("position", "speed", "low", "high"),
+    [
+        (0.0, 0.0, -0.5, 0.4),  # within the new ends
+        (-0.7, 0.0, -0.7, 0.4),  # at rest beyond one of them: no farther out
+        (0.6, 0.0, -0.5, 0.6),
+        (-0.3, -0.3, -0.6, 0.4),  # on its way past one: with 0.1 a tick it stops after 0.2 and 0.1
+        (0.3, 0.3, -0.5, 0.6),
+        (-0.7, 0.3, -0.7, 0.4),  # on its way back
+    ],
+)
+def test_ends_come_in_as_far_as_a_stop_allows(probe, position, speed, low, high):
+    bounds = np.array([FREE])
+    assert probe.tightened(np.array([[-0.5, 0.4, 1.0, 0.1, np.inf]]), bounds, [[position], [speed]], True) == -1
+    assert bounds[0, :2] == pytest.approx([low, high], abs=1e-15)
+    bounds = np.array([FREE])
+    assert probe.tightened(np.array([[-0.5, 0.4, 1.0, 0.1, np.inf]]), bounds, [[position], [speed]], False) == -1
+    assert bounds[0].tolist() == FREE
+
+
+@pytest.mark.parametrize("moving", [0, 1, 2])
+def test_an_acceleration_is_not_taken_that_the_way_to_the_end_is_too_short_for(probe, moving):
+    """From 0.3 a tick, 0.1 stops within 0.3 and 0.05 within 0.75; the end is 0.5 away."""
+    bounds, positions, speeds = np.array([FREE] * 3), np.zeros(3), np.zeros(3)
+    goal = bounds.copy()
+    goal[:, 3] = 0.05
+    positions[moving], speeds[moving] = 0.5, 0.3
+    assert probe.tightened(goal, bounds, [positions, speeds], True) == moving
+    assert bounds.tolist() == [FREE] * 3
+    speeds[moving] = 0.2  # 0.15, 0.1 and 0.05
+    assert probe.tightened(goal, bounds, [positions, speeds], True) == -1
+    assert bounds[:, 3].tolist() == [0.05] * 3

@@ -238,12 +238,26 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
     )
     bint keep "mc_limit_actuators"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
     void relax_bounds "mc_relax_bounds"(const Bounds* goal, Bounds* bounds, int n)
+    int tighten_bounds "mc_tighten_bounds"(const Bounds* goal, Bounds* bounds, const Held* held, int n, int range)
 
 
 def relaxed(const double[:, ::1] goal not None, double[:, ::1] bounds not None, int n):
     """Widen the first `n` bounds (low, high, speed, acceleration, jerk: a row each) to those of `goal`, in place."""
     assert n <= goal.shape[0] == bounds.shape[0] and goal.shape[1] == bounds.shape[1] == 5
     relax_bounds(<const Bounds*>&goal[0, 0], <Bounds*>&bounds[0, 0], n)
+
+
+def tightened(const double[:, ::1] goal not None, double[:, ::1] bounds not None, state, bint ends):
+    """Narrow `bounds` to `goal` as far as actuators allow whose positions and speeds are the rows of `state`, in place.
+
+    Returns the actuator for which all have to brake first, -1 if none.
+    """
+    cdef Held held[ACTUATORS]
+    cdef int n = <int>goal.shape[0]
+    assert n <= ACTUATORS and n == bounds.shape[0] and goal.shape[1] == bounds.shape[1] == 5
+    for i in range(n):
+        held[i] = Held(state[0][i], state[1][i], state[0][i], 0.0)
+    return tighten_bounds(<const Bounds*>&goal[0, 0], <Bounds*>&bounds[0, 0], held, n, ends)
 
 
 def kept(const double[:, ::1] bounds not None, const double[::1] start not None, double[:, ::1] targets not None):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -151,7 +152,25 @@ def probe(tmp_path_factory):
     """Return an extension built outside the package from its headers: the C interface, seen from Python."""
     if programs := os.environ.get("MOTIONCUE_PROGRAMS"):  # built on another system, for one without a compiler
         return loaded(next(Path(programs).glob("motioncue_probe.*.pyd")))
-    folder = tmp_path_factory.mktemp("probe")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "probe"  # one for all processes
+    done = folder / "done"  # or failed
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        while not done.exists():
+            time.sleep(0.05)
+    else:
+        try:
+            build_probe(folder)
+        finally:
+            done.mkdir()
+    (library,) = (path for path in folder.iterdir() if path.suffix in (".so", ".pyd"))
+    return loaded(library)
+
+
+def build_probe(folder):
+    """Build the probe in `folder`."""
     write_probe(folder, Path(motioncue.__file__).parents[1])
     environment = dict(os.environ)
     if sys.platform != "win32" and "CC" not in environment and shutil.which("gcc"):
@@ -166,5 +185,3 @@ def probe(tmp_path_factory):
         text=True,
     )
     assert built.returncode == 0, built.stdout + built.stderr
-    (library,) = (path for path in folder.iterdir() if path.suffix in (".so", ".pyd"))
-    return loaded(library)

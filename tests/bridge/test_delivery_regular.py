@@ -124,6 +124,7 @@ def check(run, name, source, bridge):
 @pytest.mark.parametrize("source", ANY_RATE)
 @pytest.mark.parametrize("rate_hz", [23.0, 60.0, 144.0])
 @pytest.mark.parametrize("size", [5, 8, 11, 16])
+@pytest.mark.check
 def test_frames_in_long_bunches_make_no_jolt(bridge, source, rate_hz, size):
     """Half a millisecond apart, so that ticks fall inside a bunch."""
     delivery = Delivery(rate_hz, size, 0.0005, 0.0, 0.0013, 0.0)

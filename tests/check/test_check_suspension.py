@@ -237,6 +237,7 @@ def test_on_hills_the_load_is_not_what_the_speed_says():
 
 
 @pytest.mark.parametrize("wrong", [("roll",), ("roll", "angular_velocity_z")], ids=["by itself", "with its rate"])
+@pytest.mark.check
 def test_a_turned_attitude_accuses_no_wheel(wrong):
     """Gravity is taken the other way then, so that honest wheels contradict it."""
     report = honestly("raceroom-dk", oval(25.0), turned(*wrong))

@@ -77,6 +77,7 @@ def typed(monkeypatch):
     def run(*looks, duration_s=None, requests=()):
         monkeypatch.setattr(Typed, "looks", looks)
         monkeypatch.setattr(watching, "Keys", Typed)
+        monkeypatch.setattr(watching, "PERIOD_S", 0.002)  # looks follow each other faster than for people
         engine, interrupts = Engine(), Interrupts()
         interrupts.requests.extend(requests)
         watch(engine, lambda *_, **__: None, Screen(live=False), interrupts, duration_s)

@@ -44,7 +44,7 @@ def conflict_of(cues):
     return np.sqrt(np.mean(np.square(parts).sum(axis=0)))
 
 
-@pytest.mark.parametrize("platform", ["box-small", "hexapod-dim"])
+@pytest.mark.parametrize("platform", ["box-small", pytest.param("hexapod-dim", marks=pytest.mark.check)])
 def test_a_weight_lowers_it(rng, platform):
     motion = drive(rng, 6000, 0.5)
     free, weighed, more = (

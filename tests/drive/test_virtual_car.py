@@ -284,6 +284,7 @@ def test_unknown_drive_is_refused_with_the_known_ones():
 
 
 @pytest.mark.parametrize("axis", AXES)
+@pytest.mark.check
 def test_a_car_stops_on_its_way_for_a_wave_along_or_about_its_own_axis_and_drives_on(axis):
     # In a bend at 10 m/s, heading anywhere, and leaning.
     lap = Lap(waves=(Wave(axis, 14.0, 2.0),))

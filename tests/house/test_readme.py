@@ -174,7 +174,9 @@ def desk(tmp_path):
 
 @pytest.mark.check
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["own-platform", "own-simulator", "record", "tune"])
+@pytest.mark.parametrize(
+    "name", ["own-platform", "own-simulator", "record", pytest.param("tune", marks=pytest.mark.search)]
+)
 def test_every_command_of_a_tutorial_runs_on_its_own_files(name, desk):
     if name == "tune":
         pytest.importorskip("clarabel", reason="scoring takes a solver, which Windows Python under Wine has not")

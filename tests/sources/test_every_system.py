@@ -141,6 +141,7 @@ def test_laps_follow_each_other_without_a_jump(name):
         assert (lap.max(), lap[-1]) == pytest.approx((30.0, 0.0), abs=0.1)
 
 
+@pytest.mark.check
 @pytest.mark.grid
 @pytest.mark.parametrize("name", [*SYSTEMS, *sources.described_profiles()])
 def test_a_car_that_stops_for_a_wave_at_any_moment_and_drives_on_does_not_jump(name):

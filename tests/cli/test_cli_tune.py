@@ -55,7 +55,8 @@ def test_a_profile_is_written_that_scores_what_is_said(tmp_path):
     assert found["after"] == pytest.approx(tuned.score, abs=1e-9)
     assert found["hold_out_after"] == pytest.approx(unseen.score, abs=1e-9)
     assert [(each["drive"], each["held_out"]) for each in found["drives"]] == [("brake", False), ("turns", True)]
-    assert set(found["changes"]) == {f"cueing.surge.{key}" for key in ("gain", "cutoff_hz", "damping", "break_hz")}
+    searched = ("gain", "negative_share", "dead_zone_m_s2", "cutoff_hz", "damping", "break_hz")
+    assert set(found["changes"]) == {f"cueing.surge.{key}" for key in searched}
     assert {each["key"] for each in found["sensitivities"]} == set(found["changes"])
     assert "brake" in result.stdout
     assert "turns (held out)" in result.stdout

@@ -12,6 +12,7 @@
 static __inline int64_t mc_load(const int64_t *p) { return *(const volatile int64_t *)p; }
 static __inline void mc_store(int64_t *p, int64_t v) { *(volatile int64_t *)p = v; }
 static __inline int64_t mc_load_acquire(const int64_t *p) { int64_t v = *(const volatile int64_t *)p; _ReadWriteBarrier(); return v; }
+static __inline void mc_fence(void) { _ReadWriteBarrier(); }
 static __inline void mc_store_release(int64_t *p, int64_t v) { _ReadWriteBarrier(); *(volatile int64_t *)p = v; }
 static __inline int64_t mc_exchange(int64_t *p, int64_t v) { return _InterlockedExchange64((volatile int64_t *)p, v); }
 static __inline void mc_add(int64_t *p, int64_t n) { _InterlockedExchangeAdd64((volatile int64_t *)p, n); }
@@ -19,6 +20,7 @@ static __inline void mc_add(int64_t *p, int64_t n) { _InterlockedExchangeAdd64((
 static inline int64_t mc_load(const int64_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 static inline void mc_store(int64_t *p, int64_t v) { __atomic_store_n(p, v, __ATOMIC_RELAXED); }
 static inline int64_t mc_load_acquire(const int64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static inline void mc_fence(void) { __atomic_thread_fence(__ATOMIC_ACQUIRE); } /* what was read before it, was */
 static inline void mc_store_release(int64_t *p, int64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
 static inline int64_t mc_exchange(int64_t *p, int64_t v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
 static inline void mc_add(int64_t *p, int64_t n) { __atomic_fetch_add(p, n, __ATOMIC_RELAXED); }

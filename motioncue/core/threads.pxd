@@ -10,6 +10,7 @@ cdef extern from "motioncue/core/processor.h" nogil:
     int64_t mc_load(const int64_t* p)
     void mc_store(int64_t* p, int64_t v)
     int64_t mc_load_acquire(const int64_t* p)
+    void mc_fence()
     void mc_store_release(int64_t* p, int64_t v)
     int64_t mc_exchange(int64_t* p, int64_t v)
     void mc_count(int64_t* p, int64_t n)

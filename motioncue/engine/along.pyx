@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from motioncue.core.interfaces cimport AHEAD
 from motioncue.core.records cimport Motion, Publication
-from motioncue.core.threads cimport mc_load_acquire, mc_store_release
+from motioncue.core.threads cimport mc_fence, mc_load_acquire, mc_store_release
 
 import struct
 import zlib
@@ -54,7 +54,8 @@ cdef inline double between(double low, double value, double high) noexcept nogil
 
 cdef bytes packed(const Row* rows, int64_t count, const int64_t* now):
     """Return the newest rows of a ring as bytes; what a tick overwrites meanwhile, by the count of `now`, is left out."""
-    cdef int64_t first = max(0, count - ROWS + 1)       # a tick may be about to overwrite the one before
+    cdef int64_t kept = ROWS - 2    # a tick may be about to overwrite one, and another before its count is seen
+    cdef int64_t first = max(0, count - kept)
     cdef int64_t number
     cdef uint8_t[::1] memory
     found = np.zeros(count - first, ROW_DTYPE)
@@ -63,7 +64,8 @@ cdef bytes packed(const Row* rows, int64_t count, const int64_t* now):
         with nogil:
             for number in range(first, count):
                 memcpy(&memory[(number - first) * sizeof(Row)], &rows[number & (ROWS - 1)], sizeof(Row))
-    found = found[max(0, mc_load_acquire(now) - ROWS + 1 - first) :]
+        mc_fence()
+    found = found[max(0, mc_load_acquire(now) - kept - first) :]
     found["gap"][:1] = 1
     body = found.tobytes()
     return HEAD.pack(MARK + VERSION, len(found), zlib.crc32(body)) + body

@@ -405,13 +405,13 @@ def reach_of(platform: Platform) -> dict[str, tuple[float, float]]:
 
 
 def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
-    """Return what carries the frame [rad].
+    """Return what carries the frame [rad], and by channel the sled or turntable that carries that.
 
     Places are from the motion reference point at neutral: x forward, y right, z down [m].
     """
     table = profile.platform
     if table is None or built is None:
-        nothing: dict[str, Any] = {"names": [], "carriers": [], "neutral": [], "reach": {}}
+        nothing: dict[str, Any] = {"names": [], "carriers": [], "neutral": [], "reach": {}, "tables": {}}
         return {"kind": "none", "frame": 0.0, "floor": DEEP_M, "sent": False, **nothing}
     held, bounds = carriers_of(table)
     tops = [part["platform"] for part in held]
@@ -436,5 +436,6 @@ def scene_of(profile: Profile, built: Built | None) -> dict[str, Any]:
         "neutral": list(built.neutral),
         "reach": reach_of(table),
         "carriers": carriers,
+        "tables": {channel: built.names[number] for channel, number in built.tables.items()},
         "sent": any(name.startswith("actuator_") for encoding in streams for name in encoding.reads),
     }

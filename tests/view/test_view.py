@@ -378,6 +378,9 @@ def test_what_is_felt_is_left_out_where_the_cue_is_the_cars_own():
     assert (row["pose.roll"], row["pose.yaw"], row["pose.heave_displacement"]) == (0.1, 0.0, 0.0)
 
 
+STOOD_ON = {"hexapod-on-sled": {"surge_displacement": "sled"}, "hexapod-on-yaw-table": {"yaw": "yaw_table"}}
+
+
 @pytest.mark.parametrize("platform", sorted(motioncue.platforms.settings.platform_presets()))
 def test_the_drawn_legs_are_as_long_as_the_platforms(platform):
     profile = motioncue.load_profile(PROFILE, f"platform.preset={platform}")
@@ -386,6 +389,7 @@ def test_the_drawn_legs_are_as_long_as_the_platforms(platform):
     json.dumps(scene, allow_nan=False)
     assert scene["names"] == list(built.names)
     assert not scene["sent"]  # DK is sent the cue
+    assert scene["tables"] == STOOD_ON.get(platform, {})
     for carrier, neutral in zip(scene["carriers"], built.neutral, strict=False):
         assert carrier["base"][2] <= scene["floor"] + 1e-12
         if scene["kind"] == "hexapod":

@@ -309,6 +309,13 @@ export class Rig {
     return (point) => add(times(m, point), moved);
   }
 
+  // Where a sled and a turntable take what stands on them, and how far it is turned.
+  tableOf(get) {
+    const at = (channel) => (channel in this.scene.tables ? get(`at.${this.scene.tables[channel]}`) : 0);
+    const yaw = at("yaw"), m = turned(0, 0, yaw), moved = [at("surge_displacement"), at("sway_displacement"), 0];
+    return [(point) => add(times(m, point), moved), yaw];
+  }
+
   // The frame's outline: around its joints, or a board where there are fewer than three.
   outline() {
     const { scene } = this, tops = [...scene.carriers.map(({ top }) => top)];
@@ -324,7 +331,11 @@ export class Rig {
       stage.line([at, -far, scene.floor], [at, far, scene.floor], "line");
       stage.line([-far, at, scene.floor], [far, at, scene.floor], "line");
     }
-    scene.carriers.forEach((carrier, number) => this.carrier(stage, carrier, put, get, scene.names[number]));
+    const [under, yaw] = this.tableOf(get);
+    scene.carriers.forEach((carrier, number) => {
+      const { base, azimuth } = carrier, moved = { base: under(base), azimuth: azimuth === undefined ? azimuth : azimuth + yaw };
+      this.carrier(stage, { ...carrier, ...moved }, put, get, scene.names[number]);
+    });
     if (scene.carriers.length === 2) {
       stage.rod([0, 0, scene.floor], [0, 0, scene.frame + 0.05], 0.05, "quiet");
       stage.ball(put([0, 0, scene.frame]), 0.06, "ink");

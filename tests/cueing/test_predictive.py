@@ -277,10 +277,14 @@ def test_when_all_plans_fail_the_platform_stops_safely(rng):
     assert alone.counts["stopped"] > 0.9 * alone.counts["failed"] > 0
 
 
-def test_with_enough_steps_no_plan_fails(rng):
-    algorithm = cueing.design(profile("cueing.preset=large").cueing, RATE_HZ)
-    algorithm.process(drive(rng, 20_000, 4.0))
-    assert algorithm.counts["failed"] == 0
+@pytest.mark.parametrize(
+    ("name", "size", "share"), [(None, 4.0, 0.0), ("hexapod-dim", 2.0, 0.01), ("hexapod-cranks", 2.0, 0.01)]
+)
+def test_with_enough_steps_no_plan_fails_and_hardly_one_of_actuators_that_are_not_linear(rng, name, size, share):
+    given = profile("cueing.preset=large") if name is None else profile(platform=name)
+    algorithm = cueing.design(given.cueing, RATE_HZ, given.platform)
+    algorithm.process(drive(rng, 20_000, size))
+    assert algorithm.counts["failed"] <= share * algorithm.counts["plans"]
 
 
 def test_steps_one_by_one_give_the_bits_of_a_whole_drive(rng):

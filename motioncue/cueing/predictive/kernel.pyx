@@ -55,6 +55,7 @@ ctypedef struct Excess:     # of actuators over what is linear in the pose
     double speed[12]
     double push[12]
 
+cdef double BENT = 0.9      # share of a bound that it is shifted by at most: beyond it, bounds contradict one another
 cdef double BRAKE = 0.5     # share of a channel's acceleration that a platform is stopped with
 cdef double FARTHER = 1.02  # by which a pose may be farther from neutral than where the platform stops
 cdef enum:
@@ -322,7 +323,8 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         if g.bound[i] >= 0 and g.bound[i] < c.geared:
             at = &more[g.block[i]]
             shift += g.per_place[i] * at.place[g.bound[i]]
-            shift += g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]
+            shift += within(g.per_speed[i] * at.speed[g.bound[i]], BENT)
+            shift += within(g.per_push[i] * at.push[g.bound[i]], BENT)
         bound_row(c, g, i, s, &low, &high)
         q.problem.blower[row] = low - shift
         q.problem.bupper[row] = high - shift

@@ -61,3 +61,18 @@ def test_without_a_time_the_interval_is_that_of_the_source_however_long_bunches_
     found = intervals(probe, times, stamped=False)
     assert found[even + 3 * size : even + 5 * size] == pytest.approx(1 / 60, rel=0.26)  # at least three quarters
     assert found[-100:] == pytest.approx(1 / 60, rel=0.15)
+
+
+@pytest.mark.parametrize(("hours", "tells"), [(0.0, True), (2.5, True), (4.4, True), (4.6, False), (11.0, False)])
+def test_a_clock_of_4_bytes_tells_the_time_between_frames_for_four_hours_and_a_half(probe, hours, tells):
+    """Twice 2^-24 of 16,000 s are 1.9 ms, which is the least that makes an arrival the better clock."""
+    stamps = (3600.0 * hours + np.arange(200) / 60.0).astype(np.float32).astype(np.float64)
+    found = np.array(probe.stamped(stamps, 1 / 60, 0.0, 2.0**-23))
+    if tells:
+        assert found[100:].mean() == pytest.approx(1 / 60, rel=0.01)
+    else:
+        assert np.isnan(found).all()
+
+
+def test_whole_numbers_of_a_unit_that_no_clock_has_are_counts_of_frames(probe):
+    assert probe.stamped(np.array([0.0, 0.02, 0.04, 0.1]), 0.02, 0.02, 0.0) == pytest.approx([0.02, 0.02, 0.06])

@@ -17,6 +17,7 @@ from motioncue.engine.tick cimport cueing_actuate, cueing_follow
 from motioncue.frames.arrival_clock cimport Arrival, arrival_restart, arrive
 from motioncue.frames.plausibility cimport StepTest, Sums, length, step_restart, test_step, sums_add, sums_limit, sums_restart
 from motioncue.frames.convert cimport Stages, derive, derives_rates
+from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take
 from motioncue.frames.arrival_clock cimport Timeline, timeline_frame, timeline_restart
 from motioncue.frames.plausibility cimport Watch, attitude_change, restart_claims
 from motioncue.output.actuation cimport Stage, StageCalls
@@ -167,6 +168,15 @@ def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not No
         timeline_frame(&t, arrivals[i], stamps[i])
         out.append((t.place.interval, t.place.time, t.place.discontinuities))
     return out
+
+
+def stamped(const double[::1] stamps not None, double gap, double unit, double rounding):
+    """Return the time from each frame to the next [s] by their stamps, for frames that arrive a `gap` [s] apart."""
+    cdef Stamps s
+    memset(&s, 0, sizeof(Stamps))
+    s.unit, s.rounding = unit, rounding
+    stamps_restart(&s, stamps[0])
+    return [stamps_take(&s, stamps[i], gap) for i in range(1, stamps.shape[0])]
 
 
 def sines(const double[::1] x not None, double[::1] sine not None, double[::1] cosine not None):

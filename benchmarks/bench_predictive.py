@@ -10,7 +10,7 @@ from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.engine.assembly import algorithm_of
 from motioncue.virtual.installation import drive_motion
 
-PLATFORMS = ("box-small", "box-large", "hexapod-dim", "hexapod-simona")
+PLATFORMS = ("box-small", "box-large", "hexapod-dim", "hexapod-simona", "hexapod-cranks")
 CAP = 200  # default of cueing.iterations
 
 
@@ -37,12 +37,14 @@ def ticks_us(platform, motion):
     return 1e-3 * times, algorithm.counts
 
 
-def report(rows):
+def report(rows, runs=1):
+    """Print the least time of each tick in some runs, which are the same but for what else the machine does."""
     rng = np.random.default_rng(1)
     drives = {"tour": np.repeat(drive_motion("tour"), 6)[:rows], "hostile": hostile(rng, rows)}
     for platform in PLATFORMS:
         for name, motion in drives.items():
-            times, counts = ticks_us(platform, motion)
+            found = [ticks_us(platform, motion) for _ in range(runs)]
+            times, counts = np.min([times for times, _ in found], axis=0), found[0][1]
             shares = np.quantile(times, [0.5, 0.99, 0.999, 1.0])
             said = "  ".join(
                 f"{word} {value:6.1f}" for word, value in zip(("p50", "p99", "p999", "max"), shares, strict=True)
@@ -70,4 +72,4 @@ def test_a_tick_that_plans(counted_singly):
 
 
 if __name__ == "__main__":
-    list(report(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000))
+    list(report(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000, runs=3))

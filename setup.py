@@ -76,15 +76,16 @@ class Build(build_ext):
 
         Each install runs Cython from a folder of its own, which is newer than all that the one before has made.
         """
+        variant, stamp = "cython-debug" if DEBUG else "cython", Path("build/variant")
         left = Path("build", f"lib.{self.plat_name}-{sys.implementation.cache_tag}")
         made = {self.get_ext_fullpath(each.name): left / self.get_ext_filename(each.name) for each in self.extensions}
-        sources = [Path("setup.py"), *(path for kind in SOURCES for path in Path("motioncue").rglob(kind))]
-        if self.editable_mode and not DEBUG and not any(newer_group(sources, path) for path in made.values()):
+        sources = [stamp, Path("setup.py"), *(path for kind in SOURCES for path in Path("motioncue").rglob(kind))]
+        same = stamp.exists() and stamp.read_text() == variant
+        if self.editable_mode and same and not any(newer_group(sources, path) for path in made.values()):
             for wanted, path in made.items():
                 os.makedirs(os.path.dirname(wanted), exist_ok=True)
                 shutil.copy2(path, wanted)
             return
-        variant = "cython-debug" if DEBUG else "cython"
         translated = cythonize(
             self.extensions,
             compiler_directives=DIRECTIVES,
@@ -93,7 +94,6 @@ class Build(build_ext):
             shared_utility_qualified_name=SHARED,
         )
         # A change between debug and normal build compiles everything again; the same build compiles only changes.
-        stamp = Path("build/variant")
         if not stamp.exists() or stamp.read_text() != variant:
             stamp.write_text(variant)
         for extension, made in zip(self.extensions, translated, strict=True):

@@ -323,8 +323,8 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         if g.bound[i] >= 0 and g.bound[i] < c.geared:
             at = &more[g.block[i]]
             shift += g.per_place[i] * at.place[g.bound[i]]
-            shift += within(g.per_speed[i] * at.speed[g.bound[i]], BENT)
-            shift += within(g.per_push[i] * at.push[g.bound[i]], BENT)
+            own = g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]     # both where drives lag
+            shift += within(own, BENT)
         bound_row(c, g, i, s, &low, &high)
         q.problem.blower[row] = low - shift
         q.problem.bupper[row] = high - shift

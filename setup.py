@@ -97,13 +97,14 @@ class Build(build_ext):
         if not stamp.exists() or stamp.read_text() != variant:
             stamp.write_text(variant)
         for extension, made in zip(self.extensions, translated, strict=True):
+            written = extension.sources
             extension.sources = made.sources
-            extension.depends = [*with_included(made.depends), str(stamp)]
+            extension.depends = [*with_included([*written, *made.depends]), str(stamp)]
         super().run()
 
 
 def with_included(names: list[str]) -> list[str]:
-    """Return the files `names` and what the headers among them include, since Cython does not look into a header."""
+    """Return the files `names` and the headers that C in them includes, since Cython does not look for those."""
     found: dict[str, None] = {}
     waiting = list(names)
     while waiting:
@@ -111,7 +112,7 @@ def with_included(names: list[str]) -> list[str]:
         if name in found:
             continue
         found[name] = None
-        if name.endswith(".h") and os.path.exists(name):
+        if name.endswith((".h", ".pxd", ".pyx")) and os.path.exists(name):
             included = re.findall(r'^\s*#\s*include\s+"([^"]+)"', Path(name).read_text(), re.MULTILINE)
             for place in (*included, *(str(Path(name).parent / other) for other in included)):
                 if os.path.exists(place):

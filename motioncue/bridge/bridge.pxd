@@ -12,18 +12,291 @@ offset fades within half a frame where it was wrong.  Attitude turns with the bo
 
 The timeline (`motioncue.frames.arrival_clock`) says when a frame was taken.  From one and a half intervals after that, a
 line slows down; after two and a half it is level.  A frame that does not continue the motion is joined: the output
-moves on from where it was, see `motioncue.bridge.join`.
+moves on from where it was, see `Join`.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport exp, fabs, isfinite, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memset
 
-from motioncue.bridge.predictor cimport Predictor
-from motioncue.bridge.join cimport Join
 from motioncue.core.records cimport CHASSIS, MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
 from motioncue.core.rotation cimport to_angles, turn_about
 from motioncue.core.threads cimport mc_count
 
+
+# ---- The prediction ----
+#
+# Linear prediction of a channel from frame to frame, trusted as far as it has been right.
+#
+# The next curve is a linear combination of the last three curves, the slope, and the channel's distance from its average,
+# by least squares over about the last 64 frames (J. Makhoul, Proc. IEEE 63, 1975: the covariance method, with
+# exponentially decaying weights).
+
+cdef enum:
+    SLOPE = 3               # index of the slope among the regressors, after as many curves, newest first
+    OFF = 4                 # index of the distance from the average
+    ORDER = 5               # number of regressors
+
+cdef extern from *:
+    """
+    #define MC_KEEP (1.0 - 1.0 / 64.0)  /* share of the statistics kept from frame to frame */
+    #define MC_DOUBT 1e-3  /* ridge, as a share of the moments; it favors a straight line */
+    #define MC_ONE_MISS 0.25  /* largest squared error that counts, relative to all changes: a single frame says little */
+    #define MC_FARTHEST 3.0  /* largest expected slope, relative to the larger of the last two: no sine needs more */
+    """
+    const double KEEP "MC_KEEP"
+    const double DOUBT "MC_DOUBT"
+    const double ONE_MISS "MC_ONE_MISS"
+    const double FARTHEST "MC_FARTHEST"
+
+
+ctypedef struct Predictor:      # for one channel, updated at each frame
+    double x                # value of the newest frame
+    double slope            # slope from the frame before to the newest one [1/s]
+    double next             # expected slope from the newest frame to the next [1/s]
+    double curve            # expected curvature until then [1/s^2]
+    double dt               # interval of `slope` [s]
+    double average          # average of about the last 64 frames
+    double seen[ORDER]      # regressors [1/s^2]: curves; slope per frame; distance per frame squared
+    double moments[ORDER][ORDER]    # decaying sums of their products
+    double products[ORDER]  # decaying sums of their products with the curve that followed
+    double sq_error         # decaying sum of the prediction's squared errors
+    double carry            # part of the newest of those that counts for its own frame only
+    double sq_change        # decaying sum of squared changes between frames: the errors of `hold`
+
+
+cdef inline double skill_of(double sq_error, double sq_change) noexcept nogil:
+    """Return the skill of a prediction: 1 less its squared error over that of hold; negative if it is worse."""
+    return 1.0 - sq_error / sq_change if sq_change > 0.0 else 1.0
+
+
+cdef inline double gain_of(double skill) noexcept nogil:
+    """Return the fraction of a prediction to apply: 1 if it at least halves hold's squared error, 0 if it exceeds it by
+    half, linear between."""
+    return 1.0 if skill > 0.5 else (0.5 + skill if skill > -0.5 else 0.0)
+
+
+cdef inline double within(double x, double bound) noexcept nogil:
+    return bound if x > bound else (-bound if x < -bound else x)
+
+
+cdef inline double dot(const double* w, const double* seen) noexcept nogil:
+    cdef double total = 0.0
+    cdef int i
+    for i in range(ORDER):
+        total += w[i] * seen[i]
+    return total
+
+
+cdef inline void predict_curves(const Predictor* f, double* curves) noexcept nogil:
+    """Fill `curves` with the next two expected ones.
+
+    The next curve is a linear combination of the regressors, by least squares over the past frames.  The normal
+    equations are solved by Cholesky decomposition; a small ridge makes them regular and prefers zero.  The ridge is
+    scaled by the channel's motion, not by its distance from the average.
+    """
+    cdef double l[ORDER][ORDER]
+    cdef double w[ORDER]
+    cdef double then[ORDER]
+    cdef double ridge = 1e-30
+    cdef double total
+    cdef int i, j, k
+    for i in range(OFF):
+        ridge += DOUBT * f.moments[i][i]
+    for i in range(ORDER):
+        for j in range(i + 1):
+            total = f.moments[i][j] + (ridge if i == j else 0.0)
+            for k in range(j):
+                total -= l[i][k] * l[j][k]
+            l[i][j] = sqrt(total) if i == j else total / l[j][j]
+        w[i] = f.products[i]
+        for k in range(i):
+            w[i] -= l[i][k] * w[k]
+        w[i] /= l[i][i]
+    for i in range(ORDER - 1, -1, -1):
+        for k in range(i + 1, ORDER):
+            w[i] -= l[k][i] * w[k]
+        w[i] /= l[i][i]
+    curves[0] = dot(w, f.seen)
+    for i in range(1, SLOPE):
+        then[i] = f.seen[i - 1]
+    then[0] = curves[0]
+    then[SLOPE] = f.seen[SLOPE] + curves[0]
+    then[OFF] = f.seen[OFF] + then[SLOPE]
+    curves[1] = dot(w, then)
+
+
+cdef inline void update_predictor(Predictor* f, double x, double dt, double interval, bint known) noexcept nogil:
+    """Take a frame, `dt` [s] after the last: update the statistics of the prediction, and predict again.
+
+    The first frame, and the first after a gap, give only the channel's value, because the motion before is not `known`.
+    `interval` is the nominal time between frames [s].
+    """
+    cdef double slope = (x - f.x) / dt
+    cdef double missed = x - f.x - f.next * dt
+    cdef double curve, moved, most
+    cdef double curves[2]
+    cdef int i, j
+    curves[0] = curves[1] = 0.0
+    if known:
+        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those at the middle between two frames
+        moved = (x - f.x) * (x - f.x)
+        f.sq_change = KEEP * f.sq_change + moved
+        most = moved if moved > ONE_MISS * f.sq_change else ONE_MISS * f.sq_change
+        missed *= missed
+        f.sq_error = KEEP * (f.sq_error - f.carry) + missed
+        f.carry = missed - most if missed > most else 0.0
+        for i in range(ORDER):
+            for j in range(i + 1):
+                f.moments[i][j] = KEEP * f.moments[i][j] + f.seen[i] * f.seen[j]
+            f.products[i] = KEEP * f.products[i] + f.seen[i] * curve
+        for i in range(SLOPE - 1, 0, -1):
+            f.seen[i] = f.seen[i - 1]
+        f.seen[0] = curve
+        f.seen[SLOPE] = slope / interval
+        f.average = KEEP * f.average + (1.0 - KEEP) * x
+        f.seen[OFF] = (x - f.average) / (interval * interval)
+        predict_curves(f, curves)
+    else:
+        memset(f.seen, 0, sizeof(f.seen))
+        f.average = x if f.sq_change == 0.0 else f.average
+    if not isfinite(slope + curves[0] + curves[1] + f.sq_error + f.sq_change):    # absent, or too large to be squared
+        memset(f, 0, sizeof(Predictor))
+        f.average = x
+        slope = curves[0] = curves[1] = 0.0
+    most = FARTHEST * (fabs(slope) if fabs(slope) > fabs(f.slope) else fabs(f.slope))
+    f.x = x
+    f.dt = dt
+    f.slope = slope
+    f.next = within(slope + 0.5 * curves[0] * (dt + interval), most)
+    f.curve = within(0.5 * (curves[0] + curves[1]) * interval, most) / interval
+
+
+# ---- The join ----
+#
+# A join: the smooth return of an output to its line, never away from it and never faster than the drive.
+#
+# The offset of the output from the line follows a critically damped second-order system, o'' + 2 p o' + p^2 o = 0.  Its
+# pace p is that of the join, and higher if the offset already closes faster than that.  The output moves only towards the
+# line, except that it comes to rest smoothly if it was moving away.  Along no axis it moves faster than 1.19 times the
+# largest slope of the drive in the last minute, plus half of the largest slope of a fade of the offset.
+
+cdef enum:
+    AXES = 3
+
+
+ctypedef struct Join:           # one output, on up to three axes
+    double offset[AXES]     # output less its line [unit]
+    double velocity[AXES]   # derivative of the offset [unit/s]
+    double speed[AXES]      # velocity of the output itself [unit/s]
+    double largest          # largest offset since the join began [unit]
+    double fastest[AXES]    # largest slope of the drive in the last minute [unit/s]
+
+
+ctypedef struct JoinTick:       # values shared by all joins in a tick
+    double dt               # time since the last tick [s]
+    double pace             # [1/s]
+    double max_pace         # highest pace, for an offset that closes faster [1/s]
+    double fade_rate        # half of the largest slope of a fade, per unit of offset [1/s]
+    bint is_step_signal     # the line moves in steps, which must not count as velocity
+
+
+cdef extern from *:
+    """
+    #define MC_CATCH_UP 1.19    /* largest slope of a joining output, relative to the drive's */
+    #define MC_NEGLIGIBLE 1e-9  /* [unit] offset that ends a join, plus a thousandth of the largest move in a tick */
+    """
+    const double CATCH_UP "MC_CATCH_UP"
+    const double NEGLIGIBLE "MC_NEGLIGIBLE"
+
+
+cdef inline double size_of(const double* x, int n) noexcept nogil:
+    cdef double total = 0.0
+    cdef int i
+    for i in range(n):
+        total += x[i] * x[i]
+    return sqrt(total)
+
+
+cdef inline double clamp_towards(double move, double whole, double braking) noexcept nogil:
+    """Return the value nearest to `move` that goes towards the line, at most the `whole` way, or away at most by
+    `coast`."""
+    cdef double low = braking if braking < 0.0 else 0.0
+    cdef double high = braking if braking > 0.0 else 0.0
+    low = whole if whole < low else low
+    high = whole if whole > high else high
+    return low if move < low else (high if move > high else move)
+
+
+cdef inline void join_clear(Join* j) noexcept nogil:
+    """Put the output on its line; the drive's largest slope is kept."""
+    cdef int i
+    for i in range(AXES):
+        j.offset[i] = j.velocity[i] = 0.0
+    j.largest = 0.0
+
+
+cdef inline void join_grow(Join* j, int n) noexcept nogil:
+    """Update the largest offset; an offset that is not a number ends the join."""
+    cdef double offset = size_of(j.offset, n)
+    if not isfinite(offset + size_of(j.velocity, n)):
+        join_clear(j)
+    elif offset > j.largest:
+        j.largest = offset
+
+
+cdef inline double join_pace(const Join* j, int n, const JoinTick* tick) noexcept nogil:
+    """Return the pace that keeps the offset's present velocity, within the bounds [1/s]."""
+    cdef double offset = size_of(j.offset, n)
+    cdef double velocity = size_of(j.velocity, n)
+    if velocity <= tick.pace * offset:
+        return tick.pace
+    if velocity < tick.max_pace * offset:
+        return velocity / offset
+    return tick.max_pace if tick.max_pace > tick.pace else tick.pace
+
+
+cdef inline bint join_step(Join* j, int n, const double* gap, double step, const JoinTick* tick) noexcept nogil:
+    """Move an output of `n` axes by one tick; return whether it is still off its line.
+
+    `gap` is the offset if the output stayed where it is; a `step` of the line itself is allowed.
+    """
+    cdef double pace = join_pace(j, n, tick)
+    cdef double damped = exp(-pace * tick.dt)
+    cdef double max_speed[AXES]
+    cdef double most[AXES]
+    cdef double free[AXES]
+    cdef double move[AXES]
+    cdef double drop, near
+    cdef double share = 1.0
+    cdef double braking = tick.dt * exp(-tick.max_pace * tick.dt)
+    cdef int i
+    for i in range(n):
+        max_speed[i] = CATCH_UP * j.fastest[i] + tick.fade_rate * j.largest
+        most[i] = tick.dt * max_speed[i] if tick.dt * max_speed[i] > step else step
+        free[i] = (j.offset[i] + (j.velocity[i] + pace * j.offset[i]) * tick.dt) * damped
+        move[i] = clamp_towards(free[i] - gap[i], -gap[i], braking * j.speed[i])
+        if share * fabs(move[i]) > most[i]:
+            share = most[i] / fabs(move[i])
+    for i in range(n):
+        near = gap[i] + share * move[i]
+        if share == 1.0 and move[i] == free[i] - gap[i]:
+            drop = (j.velocity[i] + pace * j.offset[i]) * tick.dt
+            j.velocity[i] = (j.velocity[i] - pace * drop) * damped
+        else:
+            j.velocity[i] = (near - j.offset[i]) / tick.dt
+            if tick.is_step_signal:     # steps of the line are no velocity, only the output's own motion is
+                j.velocity[i] = within(share * move[i] / tick.dt, max_speed[i])
+        j.offset[i] = near
+        j.speed[i] = share * move[i] / tick.dt
+    near = size_of(j.offset, n)
+    if near > 1e-3 * size_of(most, n) + NEGLIGIBLE and isfinite(near):
+        return True
+    join_clear(j)
+    return False
+
+
+# ---- The lines ----
 
 cdef enum:
     BRIDGE_HOLD

@@ -4,8 +4,6 @@ from libc.math cimport M_PI, fabs, isfinite
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
-from motioncue.bridge.join cimport JoinTick, join_grow, join_step
-from motioncue.bridge.predictor cimport KEEP, Predictor, gain_of, skill_of, update_predictor, within
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Motion, Placement, Publication
 from motioncue.core.rotation cimport between, between_near, from_angles, turn_about

@@ -14,7 +14,7 @@ half of 1 - exp(-omega dt), d is 1.  For second-order ones b is c1, d is 1, and 
 from libc.math cimport sqrt
 
 
-cdef extern from "motioncue/core/scalar.h" nogil:
+cdef extern from "motioncue/core/real.h" nogil:
     ctypedef struct FirstOrder "mc_FirstOrder":
         double g        # tan(omega dt / 2), dimensionless; 0 passes everything
         double d        # 1 / (1 + g)

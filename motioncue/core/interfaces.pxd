@@ -14,7 +14,7 @@ from motioncue.core.records cimport CHANNELS, Actuation, Cue, Motion
 from motioncue.core.rotation cimport Turn
 
 
-cdef extern from "motioncue/core/processor.h" nogil:
+cdef extern from "motioncue/core/threads.h" nogil:
     uint64_t mc_flush_denormals()
     void mc_restore_fpu(uint64_t before)
 

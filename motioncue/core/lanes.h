@@ -1,10 +1,11 @@
 /* A template compiled for several doubles side by side (lanes), once for each kind of machine the compiler supports.
  *
- * A file of loops over lanes includes this header with MC_OVER_LANES naming itself, once in a module.  MC_OF_MACHINES(f) then
- * lists what f became, in the order of mc_machines; without MC_OVER_LANES, the header gives no more than that order.
+ * A module includes this header once, with MC_OVER_LANES naming the template, which has its loops over lanes where
+ * MC_OVER_LANES is defined.  MC_OF_MACHINES(f) then lists what f became, in the order of mc_machines; without
+ * MC_OVER_LANES, the header gives no more than that order.
  *
  * Ticks of one recording, or rigs of one room, are done in lanes wherever they do not depend on one another.  Results
- * equal those of scalar.h to the last bit: the same operations, none of them fused (-ffp-contract=off).
+ * equal those of one double to the last bit: the same operations, none of them fused (-ffp-contract=off).
  */
 #ifdef LANES /* included by itself, see below: what MC_OVER_LANES becomes on one kind of machine */
 #include "motioncue/core/real.h"
@@ -58,7 +59,7 @@ INLINE void NAME(ticks)(
 
 #ifndef MOTIONCUE_LANES_H
 #define MOTIONCUE_LANES_H
-#include "motioncue/core/scalar.h"
+#include "motioncue/core/real.h"
 
 /* Copy what algorithms pass through: speed, engine speed, time. */
 static inline void mc_pass(const double *motion, double *cue) {
@@ -151,6 +152,7 @@ static inline int mc_machines(mc_Machine *out) {
 #pragma GCC diagnostic pop
 #endif
 #undef MC_REAL
+#undef MC_OVER_LANES
 #include "motioncue/core/real.h"
 #endif
 #endif

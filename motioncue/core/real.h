@@ -1,10 +1,14 @@
-/* The number type of the templates in this folder: one double, or LANES of them side by side.
+/* The number type of the templates: one double, or LANES of them side by side; and a template compiled for one double.
  *
- * A template is arithmetic on `real`.  It is compiled once for one double (scalar.h) and again for lanes (lanes.h);
- * every lane does the same operations in the same order as the double, so it has the same bits.  Define before
- * including: LANES (1, or more where the compiler has vectors), NAME(x), the name that x gets in this compilation, and
- * MC_REAL where the functions on a real are needed, once for each NAME.  Without LANES, this header undefines the short
- * names.
+ * A template is arithmetic on `real`.  It is compiled once for one double, the step of one rig, and again for lanes
+ * (lanes.h); every lane does the same operations in the same order as the double, so it has the same bits.
+ *
+ * A template includes this header with MC_TEMPLATE naming itself; without it, the header gives what all of them use:
+ * arithmetic, trigonometry and filters.  A template that is included by itself, without NAME, is compiled this way once.
+ *
+ * To compile one otherwise, define before including: LANES (1, or more where the compiler has vectors), NAME(x), the
+ * name that x gets in this compilation, and MC_REAL where the functions on a real are needed, once for each NAME.
+ * Without LANES, the short names are undefined.
  */
 #undef real
 #undef flag
@@ -116,4 +120,40 @@ INLINE flag NAME(negative)(real x) { return WORD(x) < 0; }
 #endif
 #endif
 
+#elif !defined(MOTIONCUE_REAL_H)
+#define MOTIONCUE_REAL_H
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "motioncue/core/records.h"
+
+#if defined(__clang__)
+#define MC_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define MC_UNROLL _Pragma("GCC unroll 32")
+#else
+#define MC_UNROLL
+#endif
+
+#define LANES 1
+#define NAME(x) mc_##x
+#define MC_REAL
+#include "motioncue/core/real.h"
+#undef MC_REAL
+#include "motioncue/core/math.h"
+#include "motioncue/core/filters.h"
+#undef LANES
+#undef NAME
+#include "motioncue/core/real.h" /* compiles MC_TEMPLATE, if it is defined */
+
+#elif defined(MC_TEMPLATE)
+#define LANES 1
+#define NAME(x) mc_##x
+#include "motioncue/core/real.h"
+#include MC_TEMPLATE
+#undef MC_TEMPLATE
+#undef LANES
+#undef NAME
+#include "motioncue/core/real.h"
 #endif

@@ -3,7 +3,7 @@
 from libc.math cimport M_PI, atan2, cos, fabs, sin, sqrt
 
 
-cdef extern from "motioncue/core/scalar.h" nogil:
+cdef extern from "motioncue/core/real.h" nogil:
     ctypedef struct Turn "mc_Turn":
         double angle        # [rad]
         double sine

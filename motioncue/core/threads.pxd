@@ -6,7 +6,7 @@ See threads.h; the slots for the newest value are in records.pxd, one for each r
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 
-cdef extern from "motioncue/core/processor.h" nogil:
+cdef extern from "motioncue/core/threads.h" nogil:
     int64_t mc_load(const int64_t* p)
     void mc_store(int64_t* p, int64_t v)
     int64_t mc_load_acquire(const int64_t* p)
@@ -15,9 +15,6 @@ cdef extern from "motioncue/core/processor.h" nogil:
     int64_t mc_exchange(int64_t* p, int64_t v)
     void mc_count(int64_t* p, int64_t n)
     void mc_add(int64_t* p, int64_t n)
-
-
-cdef extern from "motioncue/core/threads.h" nogil:
     enum:
         EVENTS              # capacity of the event queue
     ctypedef struct Event:

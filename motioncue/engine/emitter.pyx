@@ -28,9 +28,9 @@ from motioncue.engine.tick cimport (
 )
 from motioncue.frames.intake cimport Intake
 from motioncue.output.actuation cimport RISING, chain_at_rest, chain_hurry, chain_stand, reported_state
-from motioncue.output.reply cimport POSITIONS, Replies
 from motioncue.output.sinks cimport (
-    OTHERS, PACKET_BYTES, PACKETS, Other, Sink, Sinks, any_lost, encode_all, hear_all, send_all, take_back,
+    OTHERS, PACKET_BYTES, PACKETS, POSITIONS, Other, Replies, Sink, Sinks, any_lost, encode_all, hear_all, send_all,
+    take_back,
 )
 from motioncue.safety.limiter cimport at_neutral
 from motioncue.safety.supervisor cimport (

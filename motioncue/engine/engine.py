@@ -30,7 +30,7 @@ from motioncue.engine.reception import Companion, Reception, beside_driver
 from motioncue.errors import ConfigError
 from motioncue.output.check_in import CheckedIn
 from motioncue.output.packet import replies_of
-from motioncue.output.reply import Replies
+from motioncue.output.sinks import Replies
 from motioncue.platforms.build import channels_of
 from motioncue.profile.explain import bounds_in_force, bounds_off, inverted, shown
 from motioncue.profile.profile import Output, Profile, Record, differences

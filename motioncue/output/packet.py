@@ -13,7 +13,7 @@ import numpy as np
 
 from motioncue.core.channels import ACTUATION, ACTUATORS
 from motioncue.errors import ConfigError, not_among
-from motioncue.output.reply import CLAIMS, Claimed, Expected, Replies
+from motioncue.output.sinks import CLAIMS, Claimed, Expected, Replies
 from motioncue.safety.supervisor import State
 from motioncue.wire.checksum import CHECKSUMS, CheckedBytes, CheckedText, Seal, SealedLife, SealedNumber, SealedState
 from motioncue.wire.codec import DecimalSpec, Number, Table, longest

@@ -7,12 +7,9 @@ from motioncue.core.interfaces cimport Stage
 from motioncue.platforms.kinematics cimport Geometry
 
 
-cdef extern from "motioncue/platforms/stopping.h" nogil:
+cdef extern from "motioncue/platforms/reach.h" nogil:
     ctypedef struct JerkStop "mc_JerkStop":
         pass
-
-
-cdef extern from "motioncue/platforms/reach.h" nogil:
     enum:
         PARTS "MC_PARTS"
         MOST "MC_MOST_ACTUATORS"
@@ -73,9 +70,6 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
     void stop_actuators "mc_stop_actuators"(
         const ActuatorBounds* bounds, ActuatorMotion* motion, int n, double* positions
     )
-
-
-cdef extern from "motioncue/platforms/lead.h" nogil:
     ctypedef struct Lead "mc_Lead":
         int order               # of the lag that is compensated; 0: none
         double lag              # [s]

@@ -13,7 +13,13 @@ from motioncue.platforms.kinematics cimport Actuator, Kinematics
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
 
 
-cdef extern from "motioncue/platforms/stage_lanes.h" nogil:
+cdef extern from * nogil:
+    """
+    #define MC_OVER_LANES "motioncue/platforms/reach.h"
+    #include "motioncue/core/lanes.h"
+    static int64_t (*const mc_drive_rigs[])(const int *, const void *, const void *, void *, double *, int) =
+        MC_OF_MACHINES(mc_drive_rigs);
+    """
     lanes_tick drive_rigs "mc_drive_rigs"[3]
 
 PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")

@@ -38,8 +38,7 @@ enum { /* kinds of actuators */
 };
 
 #define MC_TEMPLATE "motioncue/platforms/kinematics.h"
-#include "motioncue/core/scalar.h"
-#undef MC_TEMPLATE
+#include "motioncue/core/real.h"
 
 typedef struct {
     int channel; /* of the pose that it takes: 0 surge, 1 sway, 5 yaw */

@@ -34,8 +34,7 @@ static inline mc_IdleLimits *mc_idle_limits(mc_IdleRoom *room) {
 }
 
 #define MC_TEMPLATE "motioncue/safety/margin.h"
-#include "motioncue/core/scalar.h"
-#undef MC_TEMPLATE
+#include "motioncue/core/real.h"
 #endif
 #else
 

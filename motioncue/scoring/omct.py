@@ -186,7 +186,7 @@ RATES_DEG_S = (0.05, 2.0, 5.0, 10.0, 20.0)
 """Amplitudes of the rates of roll, pitch and yaw [deg/s]: a small one, then those of driving."""
 MOST_ANGLE = np.radians(10.0)  # [rad]; slow turns have a smaller rate instead of a larger angle
 
-MOST_LEAD = 16.0  # MC_MOST_LEAD in platforms/lead.h
+MOST_LEAD = 16.0  # MC_MOST_LEAD in platforms/actuator_limits.h
 WINDOW_S = 20.0  # shortest measurement; it has whole periods
 
 
@@ -397,7 +397,7 @@ def _coupling(rig: Built) -> Array:
 
 
 def _late(platform: Platform, s: Gains, rate_hz: float) -> Gains:
-    """Return what remains of a stated lag behind its lead (``platforms/lead.h``), half a tick of holding included."""
+    """Return what remains of a stated lag behind its lead (``actuator_limits.h``), half a tick of holding included."""
     if platform.lag_s is None:
         return np.ones(s.shape, dtype=np.complex128)
     held = np.exp(-0.5 * s / rate_hz)

@@ -4,7 +4,7 @@
 #define MOTIONCUE_LINE_H
 #include <stdint.h>
 #include <string.h>
-#include "motioncue/core/processor.h"
+#include "motioncue/core/threads.h"
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN

@@ -7,22 +7,12 @@ from motioncue.core.threads cimport ACCEPTED, ENVELOPE, SIZE, TYPE
 from motioncue.wire.codec cimport Row
 
 
-cdef extern from "motioncue/wire/cipher.h" nogil:
-    enum:
-        MC_CIPHER_BYTES
-    ctypedef struct mc_cipher:
-        uint32_t key[8]
-        uint32_t mask[2]
-        int nonce[2]
-        bint used
-    uint32_t mc_cipher_word(const uint8_t* bytes)
-    bint mc_cipher_apply(const mc_cipher* cipher, const uint8_t* packet, int size, uint8_t* out)
-
 cdef enum:
     MESSAGES = 128
     CONSTANTS = 8
     CONSTANT_BYTES = 24
     REPLY_BYTES = 512
+    MC_CIPHER_BYTES = 2048      # largest packet that is deciphered
 
 cdef enum Role:
     ROLE_AXES       # announces the car's axes; begins or renews the session
@@ -30,6 +20,13 @@ cdef enum Role:
     ROLE_PART       # carries some of it, used by the next motion
     ROLE_NEEDED     # as ROLE_PART, and without it there is no motion
     ROLE_OTHER      # belongs to the system, but carries nothing of the motion
+
+
+ctypedef struct mc_cipher:      # Salsa20, for packets that carry their own nonce
+    uint32_t key[8]
+    uint32_t mask[2]        # combined with the nonce by exclusive or
+    int nonce[2]            # offsets of the nonce's halves, which are not enciphered themselves
+    bint used
 
 
 ctypedef struct Constant:
@@ -124,6 +121,7 @@ cdef inline int reply_write(const Reply* reply, const uint8_t* package, int size
     return reply.size
 
 
+cdef bint mc_cipher_apply(const mc_cipher* c, const uint8_t* packet, int size, uint8_t* out) noexcept nogil
 cdef void decode_chassis(const Message* m, const uint8_t* package, double* out) noexcept nogil
 cdef int add_message(Messages* m, message) except -1
 cdef void set_absent(Messages* m) noexcept

@@ -165,6 +165,65 @@ cdef void set_absent(Messages* m) noexcept:
             m.rows[i].absent = motions & ~(parts | filled(&m.rows[i]))
 
 
+# Salsa20 with 20 rounds and a key of 32 bytes.  D. J. Bernstein, "Salsa20 specification", 2005: quarterround (section 3),
+# rows and columns (4, 5), expansion (9).
+
+cdef inline uint32_t word_of(const uint8_t* data) noexcept nogil:
+    return data[0] | <uint32_t>data[1] << 8 | <uint32_t>data[2] << 16 | <uint32_t>data[3] << 24
+
+
+cdef inline uint32_t turned(uint32_t word, int bits) noexcept nogil:
+    return word << bits | word >> (32 - bits)
+
+
+cdef inline void quarter(uint32_t* x, int a, int b, int c, int d) noexcept nogil:
+    x[b] ^= turned(x[a] + x[d], 7)
+    x[c] ^= turned(x[b] + x[a], 9)
+    x[d] ^= turned(x[c] + x[b], 13)
+    x[a] ^= turned(x[d] + x[c], 18)
+
+
+cdef void salsa20(const uint32_t* key, const uint32_t* nonce, uint32_t block, uint32_t* out) noexcept nogil:
+    cdef uint32_t* start = [
+        0x61707865, key[0], key[1], key[2], key[3], 0x3320646E, nonce[0], nonce[1],
+        block, 0, 0x79622D32, key[4], key[5], key[6], key[7], 0x6B206574,
+    ]
+    cdef int i
+    memcpy(out, start, 16 * sizeof(uint32_t))
+    for i in range(10):
+        quarter(out, 0, 4, 8, 12)
+        quarter(out, 5, 9, 13, 1)
+        quarter(out, 10, 14, 2, 6)
+        quarter(out, 15, 3, 7, 11)
+        quarter(out, 0, 1, 2, 3)
+        quarter(out, 5, 6, 7, 4)
+        quarter(out, 10, 11, 8, 9)
+        quarter(out, 15, 12, 13, 14)
+    for i in range(16):
+        out[i] += start[i]
+
+
+cdef bint mc_cipher_apply(const mc_cipher* c, const uint8_t* packet, int size, uint8_t* out) noexcept nogil:
+    """Write the packet enciphered, or deciphered, to `out`, which may not be the packet; return whether its size allows it.
+
+    The nonce stays as it is.
+    """
+    cdef uint32_t nonce[2]
+    cdef uint32_t key[16]
+    cdef int i
+    if size > MC_CIPHER_BYTES or size < c.nonce[0] + 4 or size < c.nonce[1] + 4:
+        return False
+    for i in range(2):
+        nonce[i] = word_of(packet + c.nonce[i]) ^ c.mask[i]
+    for i in range(size):
+        if i & 63 == 0:
+            salsa20(c.key, nonce, <uint32_t>i >> 6, key)
+        out[i] = packet[i] ^ <uint8_t>(key[(i & 63) >> 2] >> ((i & 3) * 8))
+    for i in range(2):
+        memcpy(out + c.nonce[i], packet + c.nonce[i], 4)
+    return True
+
+
 cdef class Cipher:
     """Salsa20 for packets that carry their nonce.
 
@@ -184,9 +243,9 @@ cdef class Cipher:
         if len(key) != 32 or len(mask) != 8:
             raise ValueError(f"found a key of {len(key)} bytes and a mask of {len(mask)}, allowed are 32 and 8")
         for i in range(8):
-            self.cipher.key[i] = mc_cipher_word(<const uint8_t*>key + 4 * i)
+            self.cipher.key[i] = word_of(<const uint8_t*>key + 4 * i)
         for i in range(2):
-            self.cipher.mask[i] = mc_cipher_word(<const uint8_t*>mask + 4 * i)
+            self.cipher.mask[i] = word_of(<const uint8_t*>mask + 4 * i)
             self.cipher.nonce[i] = nonce[i]
             if not 0 <= self.cipher.nonce[i] <= MC_CIPHER_BYTES - 4:
                 raise ValueError(f"found the nonce at {nonce[i]}, allowed are 0 to {MC_CIPHER_BYTES - 4}")

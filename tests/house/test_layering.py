@@ -32,7 +32,7 @@ ROOMS = (
 )
 LINE = {room: number for number, line in enumerate(ROOMS) for room in line}
 
-SYSTEM_CALLS = re.compile(r"motioncue/(transports/.*|core/(clock\.\w+|processor\.h)|cli/operator_input\.py)")
+SYSTEM_CALLS = re.compile(r"motioncue/(transports/.*|core/(clock\.\w+|threads\.h)|cli/operator_input\.py)")
 PORTABLE = {"float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "Python.h"}
 SYSTEM_MODULES = {"_winapi", "fcntl", "grp", "msvcrt", "posix", "pwd", "resource", "termios", "tty", "winreg"}
 
@@ -139,7 +139,7 @@ def test_the_guide_has_the_same_rooms_in_the_same_order():
         ("frames/body.pyx", "cdef f():\n    from motioncue.platforms cimport (\n        reach,\n    )\n"),
         ("core/threads.pxd", 'cdef extern from "motioncue/transports/sockets.h":\n    pass\n'),
         ("core/threads.h", '#include "motioncue/transports/sockets.h"\n'),
-        ("core/threads.h", "#ifdef _WIN32\n#  include <windows.h>\n#endif\n"),
+        ("core/records.h", "#ifdef _WIN32\n#  include <windows.h>\n#endif\n"),
         ("core/threads.pyx", 'cdef extern from *:\n    """\n    #include "motioncue/cueing/pose.h"\n    """\n'),
         ("core/threads.pyx", "from posix.unistd cimport close\n"),
         ("engine/engine.py", "import fcntl\n"),

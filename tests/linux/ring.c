@@ -1,9 +1,9 @@
 /* One writer and one reader as fast as they can on a small ring, to be built with -fsanitize=thread.
 
    Built with WEAK, nothing is published in order: the sanitizer has to find that. */
-#include "motioncue/core/processor.h"
 #ifdef WEAK
-#define mc_store_release(p, v) mc_store(p, v)
+#undef __ATOMIC_RELEASE
+#define __ATOMIC_RELEASE __ATOMIC_RELAXED
 #endif
 #include "motioncue/core/threads.h"
 #include <pthread.h>

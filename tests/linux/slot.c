@@ -1,10 +1,11 @@
 /* One writer and one reader as fast as they can on the slot and on the event queue, to be built with -fsanitize=thread.
 
    Built with WEAK, the exchange orders nothing and the queue publishes nothing: the sanitizer has to find that. */
-#include "motioncue/core/processor.h"
 #ifdef WEAK
-#define mc_exchange(p, v) __atomic_exchange_n(p, v, __ATOMIC_RELAXED)
-#define mc_store_release(p, v) mc_store(p, v)
+#undef __ATOMIC_ACQ_REL
+#undef __ATOMIC_RELEASE
+#define __ATOMIC_ACQ_REL __ATOMIC_RELAXED
+#define __ATOMIC_RELEASE __ATOMIC_RELAXED
 #endif
 #include "motioncue/core/threads.h"
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* Angles of every size and sign, to be built with -fsanitize=undefined: prints the worst error beside the C library. */
-#include "motioncue/core/scalar.h"
+#include "motioncue/core/real.h"
 #include <stdio.h>
 
 int main(void) {

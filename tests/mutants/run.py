@@ -32,7 +32,6 @@ ROOMS = {
     "frames": ["motioncue/frames/plausibility.*", "motioncue/frames/arrival_clock.*"],
     "platforms": [
         "motioncue/platforms/[!s]*.h",
-        "motioncue/platforms/st*.h",
         "motioncue/platforms/actuator*",
     ],  # not servo.h: that is a virtual drive
 }

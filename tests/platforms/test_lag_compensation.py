@@ -148,7 +148,7 @@ def test_a_lag_that_cannot_be_is_refused(override, message):
 
 
 STIFFNESS = r"""
-#include "motioncue/platforms/lead.h"
+#include "motioncue/platforms/actuator_limits.h"
 #include <stdio.h>
 int main(void) {
     const double dt = 0.003;

@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from motioncue.bridge.join cimport AXES, Join, JoinTick, join_grow, join_step
+from motioncue.bridge.bridge cimport AXES, Join, JoinTick, join_grow, join_step
 from motioncue.core.interfaces cimport Algorithm
 from motioncue.core.threads cimport (
     EVENTS, Event, Events, Histogram, bin_of, event_read, event_write, mc_load_acquire, mc_store_release, quantile,

@@ -122,7 +122,7 @@ def test_actuators_at_their_bounds_show_a_residual_and_less_gain():
 @pytest.mark.parametrize("damping", [None, 0.7])
 def test_a_lag_shows_as_phase(damping):
     # Behind its lead a lag of T leaves 1 / (T s / 16 + 1), or 1 / (T s / (8 damping) + 1)^2 of second order, and half
-    # a tick of holding (platforms/lead.h states the leads).
+    # a tick of holding (platforms/actuator_limits.h states the leads).
     table = msgspec.structs.replace(platform_table("box-large"), lag_s=0.1, lag_damping=damping)
     without, behind = (omct(washout("utias"), platform=each, **SMALL) for each in ("box-large", table))
     s = 1j * FREQUENCIES

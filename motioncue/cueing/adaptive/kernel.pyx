@@ -12,7 +12,13 @@ from motioncue.core.channels import GRAVITY
 __all__ = ["AdaptiveWashout"]
 
 
-cdef extern from "motioncue/cueing/adaptive/lanes.h" nogil:
+cdef extern from * nogil:
+    """
+    #define MC_OVER_LANES "motioncue/cueing/adaptive/step.h"
+    #include "motioncue/core/lanes.h"
+    static void (*const mc_adaptive_tick[])(void *, const void *, const void *, void *, int64_t) =
+        MC_OF_MACHINES(mc_adaptive_tick);
+    """
     run_function adaptive_tick "mc_adaptive_tick"[3]
 
 cdef double DEGREE = M_PI / 180.0

@@ -9,10 +9,12 @@
 #define MOTIONCUE_ADAPTIVE_H
 #include "motioncue/cueing/pose.h"
 #define MC_TEMPLATE "motioncue/cueing/adaptive/step.h"
-#include "motioncue/core/scalar.h"
-#undef MC_TEMPLATE
+#include "motioncue/core/real.h"
 #endif
 #else
+#ifdef MC_OVER_LANES /* included by core/lanes.h: for every kind of machine */
+#include "motioncue/cueing/pose.h"
+#endif
 
 typedef struct {
     real start, span, low, high;
@@ -271,4 +273,16 @@ INLINE void NAME(adaptive_step)(
     out.pitch = s->platform[1];
     NAME(cue_of)(w->gravity, &out, &s->platform[2], cue);
 }
+
+#ifdef MC_OVER_LANES
+/* ---- Over lanes: one tick of many rigs ---- */
+
+INLINE void NAME(adaptive)(const void *coeffs, void *state, const real *motion, real *cue) {
+    NAME(adaptive_step)((const NAME(AdaptiveCoeffs) *)coeffs, (NAME(AdaptiveState) *)state, motion, cue);
+}
+static void NAME(adaptive_tick)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n) {
+    const size_t size = sizeof(NAME(AdaptiveCoeffs));
+    NAME(ticks)(NAME(adaptive), size, sizeof(NAME(AdaptiveState)), states, coeffs, motions, cues, n);
+}
+#endif
 #endif

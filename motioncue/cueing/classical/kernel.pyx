@@ -11,7 +11,15 @@ from motioncue.core.channels import GRAVITY
 
 __all__ = ["ClassicalWashout"]
 
-cdef extern from "motioncue/cueing/classical/lanes.h" nogil:
+cdef extern from * nogil:
+    """
+    #define MC_OVER_LANES "motioncue/cueing/classical/step.h"
+    #include "motioncue/core/lanes.h"
+    static void (*const mc_washout_run[])(void *, const void *, const void *, void *, int64_t) =
+        MC_OF_MACHINES(mc_washout_run);
+    static void (*const mc_washout_tick[])(void *, const void *, const void *, void *, int64_t) =
+        MC_OF_MACHINES(mc_washout_tick);
+    """
     run_function washout_run "mc_washout_run"[3]
     run_function washout_tick "mc_washout_tick"[3]
 

@@ -11,7 +11,13 @@ from motioncue.core.channels import GRAVITY
 __all__ = ["OptimalWashout"]
 
 
-cdef extern from "motioncue/cueing/optimal/lanes.h" nogil:
+cdef extern from * nogil:
+    """
+    #define MC_OVER_LANES "motioncue/cueing/optimal/step.h"
+    #include "motioncue/core/lanes.h"
+    static void (*const mc_optimal_tick[])(void *, const void *, const void *, void *, int64_t) =
+        MC_OF_MACHINES(mc_optimal_tick);
+    """
     run_function optimal_tick "mc_optimal_tick"[3]
 
 cdef double DEGREE = M_PI / 180.0

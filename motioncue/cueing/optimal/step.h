@@ -8,12 +8,13 @@
 #ifndef MOTIONCUE_OPTIMAL_H
 #define MOTIONCUE_OPTIMAL_H
 #include "motioncue/cueing/pose.h"
-#include "motioncue/cueing/tilt.h"
 #define MC_TEMPLATE "motioncue/cueing/optimal/step.h"
-#include "motioncue/core/scalar.h"
-#undef MC_TEMPLATE
+#include "motioncue/core/real.h"
 #endif
 #else
+#ifdef MC_OVER_LANES /* included by core/lanes.h: for every kind of machine */
+#include "motioncue/cueing/pose.h"
+#endif
 
 typedef struct {
     real force_gain, force_limit, rate_gain, rate_limit;
@@ -141,4 +142,16 @@ INLINE void NAME(optimal_step)(const NAME(OptimalCoeffs) *c, NAME(OptimalState) 
     out.yaw = s->angles[2].angle;
     NAME(cue_of)(c->gravity, &out, &s->platform[2], cue);
 }
+
+#ifdef MC_OVER_LANES
+/* ---- Over lanes: one tick of many rigs ---- */
+
+INLINE void NAME(optimal)(const void *coeffs, void *state, const real *motion, real *cue) {
+    NAME(optimal_step)((const NAME(OptimalCoeffs) *)coeffs, (NAME(OptimalState) *)state, motion, cue);
+}
+static void NAME(optimal_tick)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n) {
+    const size_t size = sizeof(NAME(OptimalCoeffs));
+    NAME(ticks)(NAME(optimal), size, sizeof(NAME(OptimalState)), states, coeffs, motions, cues, n);
+}
+#endif
 #endif

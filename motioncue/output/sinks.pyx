@@ -1,14 +1,14 @@
-"""Finds described replies, reads them, and says what the platform does; the pxd has the structures."""
+"""What a controller answers: finds described replies, reads them, and says what the platform does."""
 
 from libc.math cimport NAN, fabs, fmin, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from motioncue.core.threads cimport ACCEPTED, mc_count, mc_load, mc_store
-from motioncue.safety.supervisor cimport FAULTY, SILENT, STOPPED, UNENGAGED, UNREADY
-from motioncue.transports.line cimport mc_line, mc_line_read
-from motioncue.transports.sockets cimport mc_fd, mc_receive_from, sockaddr_storage
-from motioncue.wire.checksum cimport Seal, SealState, checksum, put_unsigned, seal_text
+from motioncue.core.threads cimport ACCEPTED, mc_load
+from motioncue.safety.supervisor cimport UNENGAGED
+from motioncue.transports.line cimport mc_line_read
+from motioncue.transports.sockets cimport mc_receive_from, sockaddr_storage
+from motioncue.wire.checksum cimport Seal, checksum, put_unsigned, seal_text
 from motioncue.wire.codec cimport Table, decode
 
 from typing import NamedTuple

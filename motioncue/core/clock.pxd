@@ -11,6 +11,7 @@ cdef extern from "motioncue/core/clock.h" nogil:
     ctypedef struct mc_timer:
         pass
     int64_t mc_now()
+    int64_t mc_now_of(void* memory)
     void mc_timer_open(mc_timer* timer, int64_t spin, mc_attempts* tried)
     void mc_timer_close(mc_timer* timer)
     void mc_sleep_until(void* timer, int64_t deadline)

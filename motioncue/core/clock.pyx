@@ -99,10 +99,6 @@ cdef class Clock:
         return self.calls.now(self.calls.memory)
 
 
-cdef int64_t monotonic_now(void* memory) noexcept nogil:
-    return mc_now()
-
-
 cdef class MonotonicClock(Clock):
     """The machine's monotonic clock; sleeps to absolute deadlines.
 
@@ -117,7 +113,7 @@ cdef class MonotonicClock(Clock):
 
     def __cinit__(self, int64_t spin_ns=0):
         mc_timer_open(&self.timer, max(spin_ns, LEAD), &self.tried)
-        self.calls = Time(monotonic_now, mc_sleep_until, &self.timer, LEAD)
+        self.calls = Time(mc_now_of, mc_sleep_until, &self.timer, LEAD)
 
     def __dealloc__(self):
         mc_timer_close(&self.timer)

@@ -9,8 +9,6 @@
  */
 #ifdef LANES /* included by itself, see below: what MC_OVER_LANES becomes on one kind of machine */
 #include "motioncue/core/real.h"
-#include "motioncue/core/math.h"
-#include "motioncue/core/filters.h"
 
 /* Ticks of several rigs side by side, for algorithms whose coefficients and state are nothing but numbers. */
 

@@ -1,5 +1,5 @@
-/* What threads share without a lock: atomic operations, the newest value, events in a queue, records in order; and how a
-   thread flushes denormals to zero.  Processors and compilers have these operations each in their own way. */
+/* What threads share without a lock: atomic operations, the newest value, events in a queue, records in order,
+   durations; and how a thread flushes denormals to zero.  Processors and compilers have these operations each in their own way. */
 #ifndef MOTIONCUE_THREADS_H
 #define MOTIONCUE_THREADS_H
 #include <stdint.h>
@@ -174,5 +174,24 @@ static inline void ring_take(Ring *r, void *out, int64_t size) {
     memcpy(out, r->room + place, (size_t)first);
     memcpy((uint8_t *)out + first, r->room, (size_t)(size - first));
     mc_store_release(&r->read, at + size);
+}
+
+/* Durations: one writer, bins 1.6 % wide, from 1 ns to hours. */
+enum { HISTOGRAM_BINS = 64 * 44 };
+typedef struct {
+    int64_t bins[HISTOGRAM_BINS];
+    int64_t top; /* largest value seen */
+} Histogram;
+/* Return the bin: 64 bins an octave, exact below 128. */
+static inline int histogram_bin(int64_t value) {
+    int shift = 0;
+    if (value < 0) return 0;
+    for (; value >= 128; value >>= 1) shift++;
+    shift = shift * 64 + (int)value;
+    return shift < HISTOGRAM_BINS ? shift : HISTOGRAM_BINS - 1;
+}
+static inline void histogram_record(Histogram *h, int64_t value) {
+    mc_count(&h->bins[histogram_bin(value)], 1);
+    if (value > mc_load(&h->top)) mc_store(&h->top, value);
 }
 #endif

@@ -116,31 +116,14 @@ cdef class RecordRing:
     cdef Ring ring
 
 
-cdef enum:
-    HISTOGRAM_BINS = 64 * 44
-
-
-ctypedef struct Histogram:      # durations: one writer, bins 1.6 % wide, from 1 ns to hours
-    int64_t bins[HISTOGRAM_BINS]
-    int64_t top         # largest value seen
-
-
-cdef inline int bin_of(int64_t value) noexcept nogil:
-    """Return the bin: 64 bins an octave, exact below 128."""
-    cdef int shift = 0
-    if value < 0:
-        return 0
-    while value >= 128:
-        value >>= 1
-        shift += 1
-    shift = shift * 64 + <int>value
-    return shift if shift < HISTOGRAM_BINS else HISTOGRAM_BINS - 1
-
-
-cdef inline void record(Histogram* h, int64_t value) noexcept nogil:
-    mc_count(&h.bins[bin_of(value)], 1)
-    if value > mc_load(&h.top):
-        mc_store(&h.top, value)
+cdef extern from "motioncue/core/threads.h" nogil:
+    enum:
+        HISTOGRAM_BINS
+    ctypedef struct Histogram:
+        int64_t* bins
+        int64_t top
+    int bin_of "histogram_bin"(int64_t value)
+    void record "histogram_record"(Histogram* h, int64_t value)
 
 
 cdef int64_t quantile(const Histogram* h, double q) noexcept nogil

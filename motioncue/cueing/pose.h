@@ -64,7 +64,7 @@ typedef struct {
     real angle, rate, target;
 } NAME(TiltState);
 
-/* Return the low-passed sine of the tilt that presents the sustained specific force; `held`: see filters.h. */
+/* Return the low-passed sine of the tilt that presents the sustained specific force; `held`: see filters.pxd. */
 INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, flag held, NAME(TiltState) *state, real g_sin) {
     NAME(Integrals) low;
     const real a = NAME(high_passed_2)(&axis->low_pass, &state->low_pass, g_sin);

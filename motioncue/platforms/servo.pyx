@@ -1,6 +1,15 @@
-"""Virtual drives over arrays of commanded positions; see servo.h."""
+"""Drives that follow their commands as real ones do: dead time, a lag of first or second order, friction, end stops.
 
-from libc.math cimport floor
+A command is in force from its tick, plus the dead time, until the next.  While the command u is constant the position
+x follows x' = (u - x) / T, or x'' = w^2 (u - x) - 2 z w x'.  Both are solved exactly over each part of a tick, so
+without friction and stops the positions at the ticks are those of the differential equation.
+
+Friction is a band f around the command: a drive at rest begins to move if |u - x| > f, and a moving one follows
+u - f in the direction in which it moves (Coulomb friction of w^2 f; own derivation).  A drive of second order that
+reverses within a part of a tick stands until its end.  A stop takes all speed.
+"""
+
+from libc.math cimport copysign, fabs, floor, fmax, fmin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -22,38 +31,44 @@ TOUCH = 1e-3        # share of the speed up to which an end stop is touched, not
 LONGEST_S = 1.0     # of dead time
 
 
-cdef extern from "motioncue/platforms/servo.h" nogil:
-    ctypedef struct Course "mc_Motion":
-        double position
-        double speed
-        double falls
-        double keeps
-        double duration
-    ctypedef struct Servo "mc_Servo":
-        Course parts[2]
-        int64_t late
-        bint inertia
-        double low
-        double high
-        double friction
-        double most_move
-        double most_change
-        double touch
-    ctypedef struct ServoState "mc_ServoState":
-        double x
-        double lowest
-        double highest
-        double fastest
-        double hardest
-        double impact
-        int64_t hits
-        int64_t fast
-        int64_t hard
-    double servo_step "mc_servo_step"(const Servo* d, double older, double newer, ServoState* s)
-
 cdef enum:
     MOST = 12
     STEPS = 8           # Newton steps at most from the pose of the tick before
+
+
+ctypedef struct Course:         # of one drive over a part of a tick
+    double position         # factors that give the next distance from the command from the present distance
+    double speed            # and speed
+    double falls            # the same for the next speed
+    double keeps
+    double duration         # [s]
+
+
+ctypedef struct Servo:
+    Course parts[2]         # the part of a tick before the next command comes into force, and the part after it
+    int64_t late            # whole ticks of dead time
+    bint inertia            # whether it is of second order and keeps its speed
+    double low              # end stops
+    double high
+    double friction         # half width of the band, in the unit of the position
+    double most_move        # moves per tick and changes of move beyond which a tick counts as an overrun
+    double most_change
+    double touch            # speed up to which reaching a stop is no hit [per s]
+
+
+ctypedef struct ServoState:
+    double x                # position
+    double v                # speed [per s]
+    double move             # move of the newest tick
+    double lowest           # positions reached
+    double highest
+    double fastest          # largest move per tick and change of move
+    double hardest
+    double impact           # largest speed at which it hit a stop [per s]
+    int64_t hits            # stops hit
+    int64_t fast            # ticks beyond speed and acceleration
+    int64_t hard
+    int side                # at the lower stop -1, at the upper 1, else 0
 
 
 ctypedef struct Drives:
@@ -63,6 +78,53 @@ ctypedef struct Drives:
     int64_t ticks
     int64_t room
     double* commands        # the newest ones, as a ring of `room` rows
+
+
+cdef inline void servo_part(const Servo* d, const Course* m, double command, ServoState* s) noexcept nogil:
+    cdef double speed = s.v if d.inertia else 0.0
+    cdef double before = s.x
+    cdef double direction, distance, impact
+    if not m.duration > 0.0:
+        return
+    if speed == 0.0 and fabs(command - s.x) <= d.friction:
+        s.v = 0.0
+        return
+    direction = copysign(1.0, speed if speed != 0.0 else command - s.x)
+    command -= d.friction * direction
+    distance = s.x - command
+    s.x = command + m.position * distance + m.speed * speed
+    s.v = m.falls * distance + m.keeps * speed
+    if d.friction > 0.0 and s.v * direction < 0.0:
+        s.v = 0.0
+    if s.x >= d.low and s.x <= d.high:
+        if s.x > d.low and s.x < d.high:
+            s.side = 0
+        return
+    direction = 1.0 if s.x > d.high else -1.0
+    impact = fabs(s.v) if d.inertia else fabs(s.x - before) / m.duration
+    if impact > d.touch and s.side != <int>direction:
+        s.hits += 1
+        s.impact = fmax(s.impact, impact)
+    s.side = <int>direction
+    s.x = d.high if direction > 0.0 else d.low
+    s.v = 0.0
+
+
+cdef inline void servo_step(const Servo* d, double older, double newer, ServoState* s) noexcept nogil:
+    """Move one tick: `older` is the command in force at its beginning, `newer` the one that comes into force within it."""
+    cdef double before = s.x
+    cdef double move, change
+    servo_part(d, &d.parts[0], older, s)
+    servo_part(d, &d.parts[1], newer, s)
+    move = s.x - before
+    change = fabs(move - s.move)
+    s.fast += fabs(move) > d.most_move
+    s.hard += change > d.most_change
+    s.fastest = fmax(s.fastest, fabs(move))
+    s.hardest = fmax(s.hardest, change)
+    s.lowest = fmin(s.lowest, s.x)
+    s.highest = fmax(s.highest, s.x)
+    s.move = move
 
 
 cdef void drives_tick(Drives* d, const double* command, double* out) noexcept nogil:

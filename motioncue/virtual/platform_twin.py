@@ -1,6 +1,6 @@
 """A platform in software: actuators follow their commands as real ones do, a driver feels the frame.
 
-The drives are those of ``platforms/servo.h``; the frame's pose follows from their positions by forward kinematics.
+The drives are those of `motioncue.platforms.servo`; the pose of the frame follows from their positions by kinematics.
 Its listener moves by the packets that a profile describes.
 """
 

@@ -89,16 +89,14 @@ cdef extern from "motioncue/cueing/adaptive/step.h" nogil:
         Turn platform[3]            # roll, pitch, yaw at the tick before
         double primed               # 0 before the first tick, then 1
 
-    void mc_adaptive_step(const AdaptiveCoeffs* coeffs, AdaptiveState* state, const double* motion, double* cue)
+    void mc_adaptive_one(void* state, const void* coeffs, const Motion* motion, Cue* cue)     # a tick, as in Calls
 
 
 cdef inline void adaptive_step(
     const AdaptiveCoeffs* coeffs, AdaptiveState* state, const Motion* motion, Cue* cue
 ) noexcept nogil:
     """Do one tick; cue.time is left unchanged."""
-    mc_adaptive_step(coeffs, state, <const double*>motion, <double*>cue)
-    cue.speed = motion.speed
-    cue.engine_speed = motion.engine_speed
+    mc_adaptive_one(state, coeffs, motion, cue)
 
 
 cdef class AdaptiveWashout(Algorithm):

@@ -24,10 +24,6 @@ cdef extern from * nogil:
 cdef double DEGREE = M_PI / 180.0
 
 
-cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
-    adaptive_step(<const AdaptiveCoeffs*>coeffs, <AdaptiveState*>state, motion, cue)
-
-
 cdef void reset(void* state) noexcept nogil:
     cdef AdaptiveState* s = <AdaptiveState*>state
     cdef int i
@@ -170,7 +166,7 @@ cdef class AdaptiveWashout(Algorithm):
         self.coeffs.half_tick = 0.5 * dt
         self.coeffs.descent = settings.adaptation * dt
         self.coeffs.keep = 1.0 - dt / max(settings.return_s, dt)
-        self.calls.step = step
+        self.calls.step = mc_adaptive_one
         self.calls.reset = reset
         self.calls.coeffs = &self.coeffs
         self.calls.state = &self.state

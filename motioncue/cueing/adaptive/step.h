@@ -10,6 +10,13 @@
 #include "motioncue/cueing/pose.h"
 #define MC_TEMPLATE "motioncue/cueing/adaptive/step.h"
 #include "motioncue/core/real.h"
+
+/* One tick of one rig, as an algorithm's function table has it; the cue's time is left unchanged. */
+static inline void mc_adaptive_one(void *state, const void *coeffs, const Motion *motion, Cue *cue) {
+    mc_adaptive_step((const mc_AdaptiveCoeffs *)coeffs, (mc_AdaptiveState *)state, (const double *)motion, (double *)cue);
+    cue->speed = motion->speed;
+    cue->engine_speed = motion->engine_speed;
+}
 #endif
 #else
 #ifdef MC_OVER_LANES /* included by core/lanes.h: for every kind of machine */

@@ -94,16 +94,14 @@ cdef extern from "motioncue/cueing/classical/step.h" nogil:
         Turn platform[3]        # roll, pitch, yaw at the tick before
         double primed           # 0 before the first tick, then 1
 
-    void mc_washout_step(const WashoutCoeffs* coeffs, WashoutState* state, const double* motion, double* cue)
+    void mc_washout_one(void* state, const void* coeffs, const Motion* motion, Cue* cue)     # a tick, as in Calls
 
 
 cdef inline void washout_step(
     const WashoutCoeffs* coeffs, WashoutState* state, const Motion* motion, Cue* cue
 ) noexcept nogil:
     """Do one tick; cue.time is left unchanged."""
-    mc_washout_step(coeffs, state, <const double*>motion, <double*>cue)
-    cue.speed = motion.speed
-    cue.engine_speed = motion.engine_speed
+    mc_washout_one(state, coeffs, motion, cue)
 
 
 # After a change of settings, until a tilt that lags behind has caught up; see `settle`.

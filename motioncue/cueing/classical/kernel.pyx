@@ -31,10 +31,6 @@ cdef double RETURN = 1.0        # [rad/s] natural frequency with which travel re
 cdef double DOUBLING_S = 0.25   # [s] time in which that bound becomes twice as large after the fade
 
 
-cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
-    washout_step(<const WashoutCoeffs*>coeffs, <WashoutState*>state, motion, cue)
-
-
 cdef void reset(void* state) noexcept nogil:
     cdef WashoutState* s = <WashoutState*>state
     cdef int i
@@ -245,7 +241,7 @@ cdef class ClassicalWashout(Algorithm):
             self.coeffs.textured = 1.0
         self.coeffs.gravity = GRAVITY
         self.coeffs.ticks_per_second = rate_hz
-        self.calls.step = step
+        self.calls.step = mc_washout_one
         self.calls.reset = reset
         self.calls.run = washout_run[machine.index]
         self.calls.coeffs = &self.coeffs

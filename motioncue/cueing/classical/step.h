@@ -12,11 +12,19 @@
 #define MC_SIDES 0.3 /* [m/s^2] input about 0 in which the gain goes from that of one side to that of the other */
 #define MC_TEMPLATE "motioncue/cueing/classical/step.h"
 #include "motioncue/core/real.h"
+
 enum {
     MC_COEFFS_SIZE = sizeof(mc_WashoutCoeffs) / sizeof(double),
     MC_DEMAND_SIZE = sizeof(mc_Demand) / sizeof(double),
     MC_RESPONSE_SIZE = sizeof(mc_PlatformMotion) / sizeof(double)
 };
+
+/* One tick of one rig, as an algorithm's function table has it; the cue's time is left unchanged. */
+static inline void mc_washout_one(void *state, const void *coeffs, const Motion *motion, Cue *cue) {
+    mc_washout_step((const mc_WashoutCoeffs *)coeffs, (mc_WashoutState *)state, (const double *)motion, (double *)cue);
+    cue->speed = motion->speed;
+    cue->engine_speed = motion->engine_speed;
+}
 #endif
 #else
 #ifdef MC_OVER_LANES /* included by core/lanes.h: for every kind of machine */

@@ -53,16 +53,14 @@ cdef extern from "motioncue/cueing/optimal/step.h" nogil:
         Following angles[3]     # pitch, less roll, yaw
         Turn platform[3]        # roll, pitch, yaw at the tick before
 
-    void mc_optimal_step(const OptimalCoeffs* coeffs, OptimalState* state, const double* motion, double* cue)
+    void mc_optimal_one(void* state, const void* coeffs, const Motion* motion, Cue* cue)     # a tick, as in Calls
 
 
 cdef inline void optimal_step(
     const OptimalCoeffs* coeffs, OptimalState* state, const Motion* motion, Cue* cue
 ) noexcept nogil:
     """Do one tick; cue.time is left unchanged."""
-    mc_optimal_step(coeffs, state, <const double*>motion, <double*>cue)
-    cue.speed = motion.speed
-    cue.engine_speed = motion.engine_speed
+    mc_optimal_one(state, coeffs, motion, cue)
 
 
 # After a change of settings, until an angle that lags behind has caught up; see `settle`.

@@ -25,10 +25,6 @@ cdef double CATCH_UP = 1.0      # [rad/s^2] bound on the acceleration of an angl
 cdef double DOUBLING_S = 0.25   # [s] time in which that bound becomes twice as large after the fade
 
 
-cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
-    optimal_step(<const OptimalCoeffs*>coeffs, <OptimalState*>state, motion, cue)
-
-
 cdef void reset(void* state) noexcept nogil:
     cdef OptimalState* s = <OptimalState*>state
     cdef int i
@@ -118,7 +114,7 @@ cdef class OptimalWashout(Algorithm):
                 c.acceleration[j], c.turning[j] = laws[i, 0, j], laws[i, 1, j]
         self.coeffs.gravity = GRAVITY
         self.coeffs.ticks_per_second = rate_hz
-        self.calls.step = step
+        self.calls.step = mc_optimal_one
         self.calls.reset = reset
         self.calls.coeffs = &self.coeffs
         self.calls.state = &self.state

@@ -10,6 +10,13 @@
 #include "motioncue/cueing/pose.h"
 #define MC_TEMPLATE "motioncue/cueing/optimal/step.h"
 #include "motioncue/core/real.h"
+
+/* One tick of one rig, as an algorithm's function table has it; the cue's time is left unchanged. */
+static inline void mc_optimal_one(void *state, const void *coeffs, const Motion *motion, Cue *cue) {
+    mc_optimal_step((const mc_OptimalCoeffs *)coeffs, (mc_OptimalState *)state, (const double *)motion, (double *)cue);
+    cue->speed = motion->speed;
+    cue->engine_speed = motion->engine_speed;
+}
 #endif
 #else
 #ifdef MC_OVER_LANES /* included by core/lanes.h: for every kind of machine */

@@ -106,7 +106,7 @@ ctypedef struct LaneLayout:     # a stage of one rig, and how it is done in lane
     void* state
     const void* coeffs
     int lanes               # rigs in a block; 0 if the stage has no such form
-    lanes_tick tick         # see limits_lanes.h
+    lanes_tick tick         # see safety/limits.h
     int plan[PLAN]          # whole numbers that all rigs of a block must have in common
     int coeffs_count        # doubles of the coefficients in lanes
     int state_count

@@ -7,8 +7,8 @@ from libc.math cimport NAN
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.core.threads cimport (
-    RECORD_HAPPENING, SESSION_BEGAN, Event, Events, Ring, event_write, mc_count, mc_load, mc_load_acquire,
-    mc_store_release, ring_write,
+    RECORD_HAPPENING, SESSION_BEGAN, Event, Events, Ring, event_write, mc_count, mc_load, mc_store_release,
+    ring_write,
 )
 from motioncue.core.records cimport CHASSIS, Motion, Publication, PublicationSlot, Telemetry
 from motioncue.frames.convert cimport BodyFrame, Stages
@@ -146,11 +146,6 @@ cdef inline void refuse(IntakeState* s, int reason, int64_t now, int64_t detail)
     cdef int64_t n = mc_load(&s.counters.refused[reason])
     if n <= 10 or n % 1000 == 0:
         log_event(s, now, reason, detail)
-
-
-cdef inline IntakeState* beside(IntakeState* s) noexcept nogil:
-    """Return the next intake that takes the same packages, which another thread may set; NULL if there is none."""
-    return <IntakeState*>mc_load_acquire(<int64_t*>&s.beside)
 
 
 cdef inline void forget(IntakeState* s) noexcept nogil:

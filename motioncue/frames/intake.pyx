@@ -17,7 +17,7 @@ from motioncue.core.blend cimport smooth
 from motioncue.core.threads cimport (
     ACCEPTED, BIG_ENDIAN, FRAMING, REASONS, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_PACKAGE,
     RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, STALLED, TYPE, RecordRing, event_read,
-    mc_count, mc_load, mc_store, ring_write,
+    mc_count, mc_load, mc_load_acquire, mc_store, ring_write,
 )
 from motioncue.core.records cimport CHASSIS, Motion, Publication, publication_clear, publication_read
 from motioncue.frames.convert cimport BodyStage, TelemetryStages
@@ -47,6 +47,11 @@ cdef enum:
 
 cdef uint8_t[MARK_BYTES] mark
 memcpy(mark, <const uint8_t*><bytes>AHEAD_MARK, MARK_BYTES)
+
+
+cdef inline IntakeState* beside(IntakeState* s) noexcept nogil:
+    """Return the next intake that takes the same packages, which another thread may set; NULL if there is none."""
+    return <IntakeState*>mc_load_acquire(<int64_t*>&s.beside)
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:

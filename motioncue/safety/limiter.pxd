@@ -29,8 +29,8 @@ ctypedef struct Bounds:         # value, value/tick, value/tick^2, value/tick^3
     bint stops_at_once       # neither acceleration nor jerk is bounded, so one tick is enough to come to rest
 
 
-cdef extern from "motioncue/safety/margin.h" nogil:
-    ctypedef struct Margin "mc_Margin":     # see margin.h
+cdef extern from "motioncue/safety/limits.h" nogil:
+    ctypedef struct Margin "mc_Margin":     # see limits.h
         double value
         double rate
         double acceleration
@@ -132,7 +132,7 @@ cdef inline bint meets_input(
 cdef double following_jerk(const Bounds* plan, LimiterState* s, double goal, double speed) noexcept nogil
 
 
-cdef extern from "motioncue/safety/margin.h" nogil:
+cdef extern from "motioncue/safety/limits.h" nogil:
     enum:
         SCATTERED "MC_SCATTERED"
         ANGLES "MC_ANGLES"
@@ -140,7 +140,7 @@ cdef extern from "motioncue/safety/margin.h" nogil:
         double x[16]
         double v[16]
         double a[16]
-    ctypedef struct IdleLimits "mc_IdleLimits":     # see margin.h
+    ctypedef struct IdleLimits "mc_IdleLimits":     # see limits.h
         double value[16]
         double rate[16]
         double acceleration[16]

@@ -20,7 +20,16 @@ from motioncue.errors import ConfigError
 __all__ = ["CueLimits", "Limiter", "OutputLimits"]
 
 
-cdef extern from "motioncue/safety/limits_lanes.h" nogil:
+cdef extern from * nogil:
+    """
+    #define MC_OVER_LANES "motioncue/safety/limits.h"
+    #include "motioncue/core/lanes.h"
+    typedef char mc_all_limits_have_a_lane[(int)MC_LIMITED <= (int)MC_LIMITS_PADDED ? 1 : -1];
+    
+    static int64_t (*const mc_limit_rigs[])(const int *, const void *, const void *, void *, double *, int) =
+        MC_OF_MACHINES(mc_limit_rigs);
+    static int (*const mc_limit_channels[])(mc_IdleLimits *, const double *) = MC_OF_MACHINES(mc_limit_channels);
+    """
     lanes_tick limit_rigs "mc_limit_rigs"[3]
     int (*pass_all "mc_limit_channels"[3])(IdleLimits* s, const double* cue) noexcept nogil
 

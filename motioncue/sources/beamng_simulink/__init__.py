@@ -1,1 +1,0 @@
-"""BeamNG.tech's Simulink coupling."""

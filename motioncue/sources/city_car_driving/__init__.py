@@ -1,1 +1,0 @@
-"""City Car Driving."""

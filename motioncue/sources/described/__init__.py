@@ -1,1 +1,0 @@
-"""A simulator whose packet a profile describes."""

@@ -1,1 +1,0 @@
-"""Vehicle Physics Pro."""

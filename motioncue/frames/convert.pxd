@@ -111,8 +111,19 @@ cdef inline void rates_of_angles(
 
 
 cdef inline void to_world(const Stages* s, const Telemetry* said, Telemetry* out) noexcept nogil:
-    """Fill `out` with the telemetry, its attitude as a quaternion and its velocity in world axes."""
-    out[0] = said[0]
+    """Fill `out` with what the body stage reads: attitude as a quaternion, place, velocity in world axes, claims as said."""
+    cdef int i
+    # One by one: a wide read of what has just been decoded in parts would wait until all of it is in the cache.
+    for i in range(4):
+        out.orientation[i] = said.orientation[i]
+    for i in range(3):
+        out.position[i] = said.position[i]
+        out.velocity[i] = said.velocity[i]
+        out.acceleration[i] = said.acceleration[i]
+        out.angular_velocity[i] = said.angular_velocity[i]
+        out.angular_acceleration[i] = said.angular_acceleration[i]
+    out.engine_speed = said.engine_speed
+    out.frame_duration = said.frame_duration
     if s.attitude == ATTITUDE_ANGLES:
         from_angles(said.angles[0], said.angles[1], said.angles[2], out.orientation)
     elif s.attitude == ATTITUDE_ORDERED:

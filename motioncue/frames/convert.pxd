@@ -12,7 +12,7 @@ exact for any spacing of frames.  Its delay at low frequency is d; a steady ramp
 from libc.math cimport cos, exp, isfinite, sin, sqrt
 
 from motioncue.core.records cimport Motion, Telemetry
-from motioncue.core.rotation cimport angle_of, between, from_angles, from_axes, from_ordered_angles
+from motioncue.core.rotation cimport between, from_angles, from_axes, from_ordered_angles
 from motioncue.core.threads cimport ACCEPTED, QUATERNION
 
 
@@ -202,6 +202,12 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure, b
     s.running = True
 
 
+# Fill three angles [rad] of vectors y, x; see angles_lanes.h.
+ctypedef void (*three_angles)(
+    double ya, double xa, double yb, double xb, double yc, double xc, double* out
+) noexcept nogil
+
+
 ctypedef struct BodyFrame:
     double world[3][3]      # rows north, east, down in world coordinates
     double car[3][3]        # rows forward, right, down in car coordinates
@@ -209,6 +215,7 @@ ctypedef struct BodyFrame:
     double sense            # direction of the quaternion: 1 rotates car to world, -1 world to car
     double gravity          # g if the acceleration includes it, as an accelerometer reads (up at rest); else 0 [m/s^2]
     bint rates_in_car       # angular velocity and acceleration are given in car coordinates
+    three_angles angles     # for this processor
 
 
 cdef inline double dot(const double* a, const double* b) noexcept nogil:
@@ -263,9 +270,12 @@ cdef inline int attitude_to_body(
     project(frame.world, axes[1], level[1])
     project(frame.world, axes[2], level[2])
     # The arc sine of the nose's height would lose 8 digits near the vertical.
-    motion.pitch = angle_of(-level[0][2], sqrt(level[1][2] * level[1][2] + level[2][2] * level[2][2]))
-    motion.roll = angle_of(level[1][2], level[2][2])
-    motion.yaw = angle_of(level[0][1], level[0][0])
+    frame.angles(
+        level[1][2], level[2][2],
+        -level[0][2], sqrt(level[1][2] * level[1][2] + level[2][2] * level[2][2]),
+        level[0][1], level[0][0],
+        &motion.roll,       # and pitch, and yaw
+    )
     return ACCEPTED
 
 

@@ -12,7 +12,7 @@ exact for any spacing of frames.  Its delay at low frequency is d; a steady ramp
 from libc.math cimport cos, exp, isfinite, sin, sqrt
 
 from motioncue.core.records cimport Motion, Telemetry
-from motioncue.core.rotation cimport angle_of, between, from_angles, from_axes, from_ordered_angles
+from motioncue.core.rotation cimport between, from_angles, from_axes, from_ordered_angles
 from motioncue.core.threads cimport ACCEPTED, QUATERNION
 
 
@@ -111,8 +111,19 @@ cdef inline void rates_of_angles(
 
 
 cdef inline void to_world(const Stages* s, const Telemetry* said, Telemetry* out) noexcept nogil:
-    """Fill `out` with the telemetry, its attitude as a quaternion and its velocity in world axes."""
-    out[0] = said[0]
+    """Fill `out` with what the body stage reads: attitude as a quaternion, place, velocity in world axes, claims as said."""
+    cdef int i
+    # One by one: a wide read of what has just been decoded in parts would wait until all of it is in the cache.
+    for i in range(4):
+        out.orientation[i] = said.orientation[i]
+    for i in range(3):
+        out.position[i] = said.position[i]
+        out.velocity[i] = said.velocity[i]
+        out.acceleration[i] = said.acceleration[i]
+        out.angular_velocity[i] = said.angular_velocity[i]
+        out.angular_acceleration[i] = said.angular_acceleration[i]
+    out.engine_speed = said.engine_speed
+    out.frame_duration = said.frame_duration
     if s.attitude == ATTITUDE_ANGLES:
         from_angles(said.angles[0], said.angles[1], said.angles[2], out.orientation)
     elif s.attitude == ATTITUDE_ORDERED:
@@ -191,6 +202,12 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure, b
     s.running = True
 
 
+# Fill three angles [rad] of vectors y, x; see angles_lanes.h.
+ctypedef void (*three_angles)(
+    double ya, double xa, double yb, double xb, double yc, double xc, double* out
+) noexcept nogil
+
+
 ctypedef struct BodyFrame:
     double world[3][3]      # rows north, east, down in world coordinates
     double car[3][3]        # rows forward, right, down in car coordinates
@@ -198,6 +215,7 @@ ctypedef struct BodyFrame:
     double sense            # direction of the quaternion: 1 rotates car to world, -1 world to car
     double gravity          # g if the acceleration includes it, as an accelerometer reads (up at rest); else 0 [m/s^2]
     bint rates_in_car       # angular velocity and acceleration are given in car coordinates
+    three_angles angles     # for this processor
 
 
 cdef inline double dot(const double* a, const double* b) noexcept nogil:
@@ -252,9 +270,12 @@ cdef inline int attitude_to_body(
     project(frame.world, axes[1], level[1])
     project(frame.world, axes[2], level[2])
     # The arc sine of the nose's height would lose 8 digits near the vertical.
-    motion.pitch = angle_of(-level[0][2], sqrt(level[1][2] * level[1][2] + level[2][2] * level[2][2]))
-    motion.roll = angle_of(level[1][2], level[2][2])
-    motion.yaw = angle_of(level[0][1], level[0][0])
+    frame.angles(
+        level[1][2], level[2][2],
+        -level[0][2], sqrt(level[1][2] * level[1][2] + level[2][2] * level[2][2]),
+        level[0][1], level[0][0],
+        &motion.roll,       # and pitch, and yaw
+    )
     return ACCEPTED
 
 

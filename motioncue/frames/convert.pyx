@@ -5,6 +5,7 @@ from libc.string cimport memset
 
 import numpy as np
 
+from motioncue.core.interfaces cimport Machine, chosen_machine
 from motioncue.core.threads cimport ACCEPTED, AXES, QUATERNION
 
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE, TELEMETRY_DTYPE
@@ -12,6 +13,10 @@ from motioncue.errors import ConfigError
 from motioncue.wire.packet import DELAY_S
 
 __all__ = ["BodyStage", "TelemetryStages", "body_motion"]
+
+cdef extern from "motioncue/frames/angles_lanes.h" nogil:
+    three_angles angles_of "mc_three_angles"[3]
+
 
 RATES = {"said": RATES_SAID, "angles": RATES_OF_ANGLES, "derived": RATES_DERIVED}
 ATTITUDES = {
@@ -114,6 +119,8 @@ cdef class BodyStage:
         self.frame.sense = -1.0 if rotation == "world_to_car" else 1.0
         self.frame.gravity = GRAVITY if gravity == "included" else 0.0
         self.frame.rates_in_car = rates == "car"
+        cdef Machine machine = chosen_machine()
+        self.frame.angles = angles_of[machine.index + (machine.lanes == 8)]     # three angles leave half of eight lanes idle
 
     def process(self, const Telemetry[::1] telemetry not None, Motion[::1] out not None):
         """Convert telemetry into motion and return the reason for each refused row.

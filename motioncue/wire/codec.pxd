@@ -34,6 +34,7 @@ ctypedef struct Row:
     bint big            # most significant byte first; otherwise in host order, which is little-endian
     int slot            # index of the double it is decoded to or encoded from
     double scale        # decoding multiplies by it, encoding divides by it
+    double share        # 1 / scale where that has the same bits, as for 1 and other powers of two; else 0
     double bias         # decoding adds it after multiplying, encoding after dividing; -0.0 changes nothing
     double limit        # largest magnitude accepted in a packet, in the packet's unit
     double absent       # sent when the channel is NaN
@@ -178,7 +179,7 @@ cdef inline double term(const Row* r, const double* values) noexcept nogil:
     cdef double x = values[r.slot]
     if x != x:
         x = r.absent
-    return x / r.scale + r.bias
+    return (x * r.share if r.share != 0.0 else x / r.scale) + r.bias
 
 
 cdef inline double kept(const Row* r, double x) noexcept nogil:

@@ -3,6 +3,7 @@
 from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, free
 
+from math import frexp
 from typing import NamedTuple
 
 import numpy as np
@@ -158,6 +159,12 @@ cdef void fill(Row* row, object n, Format format) except *:
     row.offset, row.format, row.slot, row.scale, row.bias = n.offset, format, n.place, n.scale, n.bias
     row.limit, row.absent, row.optional = min(n.limit, DBL_MAX), n.absent, n.optional
     row.more, row.low, row.high, row.wrap = n.more, n.low, n.high, n.wrap
+    row.share = exact_share(n.scale)
+
+
+def exact_share(scale):
+    """Return 1 / scale if multiplying by it gives the bits of a division, as for a power of two; else 0."""
+    return 1.0 / scale if abs(frexp(scale)[0]) == 0.5 and 2.0**-1000 <= abs(scale) <= 2.0**1000 else 0.0
 
 
 def longest(n):

@@ -438,9 +438,10 @@ def test_the_hard_drive_is_what_it_says_and_agrees_with_itself():
     assert np.isfinite(REAL["position"]).all()
 
 
-def test_the_turn_between_two_attitudes_is_that_of_the_rotations(probe, rng):
+@pytest.mark.parametrize("spread", [0.7, 0.2, 0.01])
+def test_the_turn_between_two_attitudes_is_that_of_the_rotations(probe, rng, spread):
     attitudes = rng.uniform([-np.pi, -1.5, -np.pi], [np.pi, 1.5, np.pi], (300, 3))
-    for before, turn in zip(attitudes, rng.normal(0.0, 0.7, (300, 3)), strict=True):
+    for before, turn in zip(attitudes, rng.normal(0.0, spread, (300, 3)), strict=True):
         one = Rotation.from_euler("ZYX", before[::-1])
         two = one * Rotation.from_rotvec(turn)
         angle, vector = probe.turn_between(*(np.ascontiguousarray(each.as_matrix().T) for each in (one, two)))

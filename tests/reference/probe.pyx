@@ -15,7 +15,9 @@ from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vecto
 from motioncue.engine.embed cimport Stepper
 from motioncue.engine.tick cimport cueing_actuate, cueing_follow
 from motioncue.frames.arrival_clock cimport Arrival, arrival_restart, arrive
-from motioncue.frames.plausibility cimport StepTest, Sums, length, step_restart, test_step, sums_add, sums_limit, sums_restart
+from motioncue.frames.plausibility cimport (
+    StepTest, Sums, check_sums, length, step_restart, sums_add, sums_limit, sums_restart, test_step,
+)
 from motioncue.frames.convert cimport Stages, derive, derives_rates
 from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take
 from motioncue.frames.arrival_clock cimport Timeline, timeline_frame, timeline_restart
@@ -132,6 +134,38 @@ def followed(const double[:, ::1] claims not None, double limit):
         test_step(&s, &claims[i, 0], nothing, 0.01, 0.0, True, False)
         out.append(not s.held)
     return out
+
+
+def judged(const double[:, ::1] claims not None, const double[:, ::1] changes not None, double limit, bint evident):
+    """Return after each claim but the first, which is followed: was one a spike, is it held, what is followed, for how
+    long not, and the largest step held back."""
+    cdef StepTest s
+    cdef Py_ssize_t i
+    memset(&s, 0, sizeof(StepTest))
+    s.limit = limit
+    step_restart(&s, &claims[0, 0])
+    out = []
+    for i in range(1, claims.shape[0]):
+        spike = test_step(&s, &claims[i, 0], &changes[i, 0], 0.01, 0.001, i % 5 != 0, evident)
+        out.append((spike, s.held, list(s.followed), s.waited, s.value))
+    return out
+
+
+def contradicts(
+    const double[::1] shown not None, const double[::1] claimed not None, double coarse, double peak, double noise,
+    bint before
+):
+    """Return whether sums are found to disagree, by a watch that found the same `before`, and their limit."""
+    cdef Watch w
+    cdef Sums s
+    cdef int i
+    memset(&w, 0, sizeof(Watch))
+    memset(&s, 0, sizeof(Sums))
+    for i in range(3):
+        s.shown[i], s.claimed[i] = shown[i], claimed[i]
+    s.coarse, s.peak = coarse, peak
+    w.contradicted = 1 if before else 0
+    return check_sums(&w, 1, &s, noise) == 1, sums_limit(&s, noise)
 
 
 def derived(const Telemetry[::1] frames not None, const double[::1] dt not None, const double[::1] sure, double delay):

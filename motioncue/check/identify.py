@@ -58,8 +58,6 @@ def identified(sent: Array, heard: Array, index: npt.NDArray[np.int64], dt: floa
     (n, actuators) [m or rad]; `index` is the number of each tick: of one that was left out the packet before stays in
     force.  ConfigError is raised if nothing moved, or if such drives do not explain how it did.
 
-    Notes
-    -----
     A drive of first order goes at x' = (u - x) / T, but no faster than its speed v, towards a command u that is held
     from tick to tick: at v until what is left is v T, then as u - (u - x) exp(-t/T).  Least squares over T, a dead time
     by which x is looked at earlier and, where that explains clearly more, v; on grids that become finer.  Without v

@@ -45,19 +45,12 @@ PATIENCE_S = 1.0  # for the remaining texts at the end
 class NonblockingOutput:
     """Writes to a stream in a thread of its own; has the methods that `logging` and rich call.
 
-    Attributes
-    ----------
-    dropped : int
-        Texts that did not fit because nobody read those before them.
-
-    Notes
-    -----
     It writes to the file below the stream's buffer.  The buffer has a lock, and flushing it, as the interpreter does at
     its end, would wait for a thread that holds the lock while it is blocked.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.dropped = 0
+        self.dropped = 0  # texts that did not fit because nobody read those before them
         self._stream = stream
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
         self._texts: deque[str] = deque()

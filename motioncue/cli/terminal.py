@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import isfinite
 from operator import itemgetter
-from types import TracebackType
 from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 from rich.console import Console, Group
@@ -240,8 +239,6 @@ def percent(share: float) -> str:
 def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     """Return the picture: at most `height` lines, each at most `width` cells.
 
-    Notes
-    -----
     Where a line stands depends on the terminal's size, never on what has happened.  In a narrow terminal, charts are
     left out first, then bars.  In a low one, the charts' additional rows go first, then blank lines, then most of the
     lines below the channels, then what is felt in the car, then the travel, then the rest; the title before the state,
@@ -557,9 +554,7 @@ class Screen:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Restore the screen."""
         if self._output is not None:
             self._live.stop()

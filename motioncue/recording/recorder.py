@@ -146,8 +146,6 @@ class _Openings:
 class Recorder:
     """Records a run: a context manager around a thread that empties rings.
 
-    Notes
-    -----
     The loops never wait, whatever happens to the disk: records that do not fit into a ring are dropped and counted.
     After an error the recording goes on in another file as soon as one can be made.  What was lost is counted, and
     written as an event: `Hole`.  If the next of several rolled files cannot be made, it goes on in the one before.

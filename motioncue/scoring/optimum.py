@@ -86,8 +86,6 @@ class _About(NamedTuple):
 def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
     """Return the motion whose perceived error is smallest within the bounds of every actuator.
 
-    Notes
-    -----
     Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
     that acceleration is linear between knots, and the states of the organs' lags at `RATE_HZ`, which are means of what
     goes in: all are of one size, however long the drive is.  Minimized is the sum of (weight x error in thresholds)^2

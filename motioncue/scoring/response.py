@@ -116,8 +116,6 @@ def fundamental(
 ) -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.float64]]:
     """Return the parts of signals at the frequency of a sine, and what remains of them.
 
-    Notes
-    -----
     Least squares with sine, cosine and a constant.
 
     Units: `phase` [rad].

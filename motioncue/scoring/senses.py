@@ -75,8 +75,6 @@ def felt_in_car(motion: npt.NDArray[np.void]) -> Array:
 def felt_by_pose(poses: Array, rate_hz: float) -> Array:
     """Return what acts on the occupant of a platform, from its poses alone.
 
-    Notes
-    -----
     Speeds by central, accelerations by second differences of the poses: exact for what changes slowly beside the tick.
 
     Units: `poses` [rad].

@@ -85,8 +85,6 @@ def dose(vertical: Array, rate_hz: float) -> float:
 def conflict(force: Array, rates: Array, up: Array, rate_hz: float) -> Array:
     """Return the magnitude of sensed less expected vertical, from an upright rest on [m/s^2].
 
-    Notes
-    -----
     With w the angular velocity, f the specific force, a its part that is acceleration, and the canals' w' and their
     expectation w" linear in w: the sensed vertical obeys tau v' = f - v - tau w' x v, the expected one likewise with
     f" = (Ka a + Kvc x + Kac (f - v + v")) / (1 + Kac), x the integral of v - v".  By Heun's method.

@@ -163,8 +163,6 @@ ALLOWED = {"switch": "true or false", "table": "true (given) or false (left out)
 class Editor:
     """Changes an engine's settings.
 
-    Notes
-    -----
     Every change goes through `retune`, and so through its checks.
     """
 

@@ -288,13 +288,6 @@ NOT_STARTED = "the process that judges cannot be started: {}"
 class Scorer:
     """Judges settings on the last minute, beside the engine.
 
-    Attributes
-    ----------
-    version : int
-        Grows with each `answer`.
-
-    Notes
-    -----
     The arithmetic is that of `motioncue.score`, in a process of its own at the lowest priority: in this one it would
     keep other threads from the interpreter.  The ticks need neither.  One minute is kept for several changes, so that
     they are compared on the same drive, and because its best motion takes longest.  A process that says nothing for
@@ -318,7 +311,7 @@ class Scorer:
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._closed = False
-        self.version = 0
+        self.version = 0  # grows with each `answer`
 
     def changed(self) -> None:
         """Have the settings scored when they have been left alone for a moment."""

@@ -39,11 +39,6 @@ class TestWave:
     """Moves one axis and parks, by frames at the engine's own endpoint: all that guards a drive guards it.
 
     A virtual simulator plays it itself, by `player`, and its car stands for it; any other one must not send meanwhile.
-
-    Attributes
-    ----------
-    told : str
-        What is going on, or why the newest one ended; empty before the first.
     """
 
     __test__ = False  # it is no test, whatever its name
@@ -53,7 +48,7 @@ class TestWave:
         self._player = player
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        self.told = ""
+        self.told = ""  # what is going on, or why the newest one ended
         self._over_at = math.inf
 
     def news(self) -> str:

@@ -74,8 +74,6 @@ REST = ("offline", "fault")  # states of a packet in which it is asked to be at 
 class Controller:
     """A controller in software.
 
-    Notes
-    -----
     One packet is one tick.  A packet without actuators carries a pose: then each of its channels is a drive.  Where the
     packet says the state that is asked for and replies say whether it is engaged, it engages when it is asked to, and
     goes to rest when it is asked to; else it follows whenever it can.
@@ -339,15 +337,6 @@ class ControllerListener(PlatformListener):
 class ControllerLine:
     """A controller at the end of a line of this machine's own, a pseudo-terminal: a context manager.
 
-    Attributes
-    ----------
-    url : str
-        What a profile's ``output.motion`` is, without the line's speed.
-    heard : Counter
-        Packets that have come, by their name, and ``foreign`` for what was none.
-
-    Notes
-    -----
     A tick passes with every packet of the motion, and with every period in which none comes.  It answers when one of
     the packets beside the motion comes again and again, which is how it is asked, else every `Firmware.reply_s`.
     """
@@ -359,12 +348,12 @@ class ControllerLine:
         self._described = controller._decoder.described
         self._asked_by = {f"other_{number}" for number, each in enumerate(table.others, 1) if each.every_s}
         self._period_s = 1.0 / grid_hz(profile)
-        self.heard: Counter[str] = Counter()
+        self.heard: Counter[str] = Counter()  # by a packet's name, and ``foreign`` for what was none
         self._over = threading.Event()
         self._says: list[bytes] = []
         self._rest = b""  # of what has come, the beginning of a packet
         self._end, line = os.openpty()
-        self.url = f"serial://{os.ttyname(line)}"
+        self.url = f"serial://{os.ttyname(line)}"  # without the line's speed
         self._line = line  # held open, so that the other end does not see it hang up before it is used
         self._thread = threading.Thread(target=self._run, name="motioncue controller", daemon=True)
 

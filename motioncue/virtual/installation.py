@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -125,9 +124,7 @@ class Installation:
             self._open = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Fade to neutral, then end everything."""
         self._open.close()
 
@@ -164,20 +161,14 @@ class Installation:
 
 
 class Course:
-    """The packages of a drive, once or lap after lap; waves may come in between, for which the car stands.
-
-    Attributes
-    ----------
-    detour : Detour or None
-        The wave that comes next or is under way.
-    """
+    """The packages of a drive, once or lap after lap; waves may come in between, for which the car stands."""
 
     def __init__(self, system: sources.System, drive: str, duration_s: float | None, *, endless: bool = False) -> None:
         self._name, self._endless = drive, endless
         self._driven = partial(twin_of(system).driven, drive, duration_s=duration_s)
         self._first = list(self._driven())
         self._length_s = length_s(drive) if duration_s is None else duration_s
-        self.detour: Detour | None = None
+        self.detour: Detour | None = None  # the wave that comes next or is under way
 
     def wave(self, axis: str, still_s: float) -> "Detour":
         """Return a wave that can come next; raise ConfigError if none can."""
@@ -221,19 +212,12 @@ class Course:
 
 
 class Detour:
-    """Plays a wave by a simulator that is on a drive, as a simulator of its own would.
-
-    Attributes
-    ----------
-    axis, still_s : str, float
-        What moves the car, and how long it stands before [s].
-    sent : int
-        Packages that the simulator has taken since its car began to slow down.
-    """
+    """Plays a wave by a simulator that is on a drive, as a simulator of its own would."""
 
     def __init__(self, course: Course, axis: str, still_s: float) -> None:
         self._course, self._ended = course, threading.Event()
-        self.axis, self.still_s, self.sent = axis, still_s, 0
+        self.axis, self.still_s = axis, still_s  # what moves the car, and how long it stands before [s]
+        self.sent = 0  # packages that the simulator has taken since its car began to slow down
 
     def run(self) -> None:
         """Play it, until the car is back at its pace or `stop` is called."""

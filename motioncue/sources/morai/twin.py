@@ -159,16 +159,10 @@ def recorded(
 
 
 class Simulator(DatagramSimulator):
-    """Plays MORAI: sends datagrams, and receives commands where requested.
-
-    Attributes
-    ----------
-    commands : DatagramListener
-        The number of commands by name, and the last one of each.
-    """
+    """Plays MORAI: sends datagrams, and receives commands where requested."""
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, commands: Sequence[str] = ()) -> None:
-        self.commands = DatagramListener(protocol, commands)
+        self.commands = DatagramListener(protocol, commands)  # how many of each name came, and the last one
         self._listens = bool(commands)
         super().__init__(urls, packages)
 

@@ -30,8 +30,7 @@ from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, boundaries_of, omct
 from motioncue.scoring.reports import omct_report, score_report
 from motioncue.scoring.score import Score, Traces, apart, trace
-from motioncue.virtual.installation import drive_motion
-from motioncue.virtual.simulators import SAMPLE
+from motioncue.virtual.installation import SAMPLE, drive_motion
 
 DRIVES = f"A recording, or a virtual drive: {', '.join(COURSES)}; `{SAMPLE}` is the drive in the package."
 

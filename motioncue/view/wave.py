@@ -15,7 +15,7 @@ from motioncue.errors import ConfigError, MotioncueError, not_among
 from motioncue.safety.supervisor import State
 from motioncue.view.editor import Doubtful
 from motioncue.view.model import PARKS, WANTED, Watched
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.installation import drive_packages, make_simulator
 
 QUIET_S = 0.5  # without a frame, until a simulator counts as silent
 SPARE_S = 4.0  # beyond rising and fading in, before the wave begins

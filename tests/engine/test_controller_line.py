@@ -18,7 +18,7 @@ import motioncue
 from motioncue.cli.terminal import ASCII, render
 from motioncue.cli.watch import EngineView
 from motioncue.virtual.controller import Controller, ControllerLine, Firmware
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.installation import drive_packages, make_simulator
 
 pytestmark = [
     pytest.mark.rt,

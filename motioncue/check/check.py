@@ -39,8 +39,6 @@ from motioncue.frames.settings import Watch
 from motioncue.sources import DescribedSource
 from motioncue.wire.packet import Derivation
 
-__all__ = ["FRAME_TIME", "Report", "Timing", "check"]
-
 FRAME_TIME = "frame time"
 SLOWEST_S = 0.4  # no simulator's frame interval is as long
 FASTEST_S = 0.0002  # nor as short

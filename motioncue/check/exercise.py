@@ -25,8 +25,6 @@ from motioncue.platforms.build import build, channels_of
 from motioncue.profile.profile import Profile
 from motioncue.safety.supervisor import State
 
-__all__ = ["Exerciser", "Shape", "bump", "exercised"]
-
 Array = npt.NDArray[np.float64]
 Shape = Callable[[Array], tuple[Array, ...]]
 """A motion, its speed and its acceleration at times from its beginning [s], such as `motioncue.drive.courses.swell`."""

@@ -17,8 +17,6 @@ from motioncue.platforms.build import CHANNELS, channels_of, ranges
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 
-__all__ = ["Found", "axes_of", "identified", "identify", "refuse_unheard", "slowed"]
-
 SINES = ((0.5, 6.0), (1.0, 4.0), (2.0, 3.0))  # frequency [Hz] and duration [s]
 STEPS_S = (1.2, 0.8)  # a step up and back
 LONGEST_LAG_S, LONGEST_DEAD_S = 0.5, 0.3

@@ -22,20 +22,6 @@ from motioncue.scoring.scene import sent
 from motioncue.scoring.senses import felt_by_pose
 from motioncue.virtual.platform_twin import drive_of
 
-__all__ = [
-    "ACCELERATIONS",
-    "FREQUENCIES",
-    "RATES_DEG_S",
-    "TESTS",
-    "Boundaries",
-    "Boundary",
-    "Response",
-    "Test",
-    "boundaries_of",
-    "omct",
-]
-
-
 Line: TypeAlias = tuple[float, ...]
 
 

@@ -14,8 +14,6 @@ from motioncue.platforms.build import Built
 from motioncue.platforms.settings import ActuatorBounds
 from motioncue.scoring.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
 
-__all__ = ["LEAST", "best_motion", "poses_at", "slopes_of"]
-
 Array: TypeAlias = npt.NDArray[np.float64]
 
 ROWS = 2  # of what is felt, from knot to knot

@@ -24,8 +24,6 @@ from motioncue.scoring.quality import Felt, felt_of, rms
 from motioncue.scoring.senses import RATE_HZ, Array, banded, felt_by_pose, felt_in_car, low_passed, sampled, up
 from motioncue.scoring.sickness import Sickness, sickness
 
-__all__ = ["Fitted", "Scene", "poses_of", "sent", "with_platform"]
-
 
 def sent(profile: Profile, cues: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
     """Return the positions that the actuators of a profile's platform are sent for cues."""

@@ -25,22 +25,6 @@ from motioncue.scoring.scene import Scene, poses_of, with_platform
 from motioncue.scoring.senses import Array, sampled
 from motioncue.scoring.sickness import Sickness
 
-__all__ = [
-    "FORCES_FIRST",
-    "RATES_FIRST",
-    "WEIGHTINGS",
-    "Quality",
-    "Score",
-    "Traces",
-    "Weighed",
-    "apart",
-    "best_poses",
-    "need",
-    "score",
-    "trace",
-    "weighed",
-]
-
 FORCES_FIRST = np.ones(6)
 RATES_FIRST = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """Weights of the senses' errors in thresholds; with rates first, the thresholds of turning are halved."""

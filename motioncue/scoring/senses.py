@@ -17,25 +17,6 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 
-__all__ = [
-    "BAND_HZ",
-    "CANAL",
-    "OTOLITH",
-    "RATE_HZ",
-    "SENSES",
-    "STAGES",
-    "THRESHOLDS",
-    "banded",
-    "felt_by_pose",
-    "felt_in_car",
-    "felt_on_platform",
-    "low_passed",
-    "organ",
-    "perceived",
-    "sampled",
-    "up",
-]
-
 Array: TypeAlias = npt.NDArray[np.float64]
 Rational: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 

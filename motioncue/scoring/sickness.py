@@ -19,8 +19,6 @@ import numpy.typing as npt
 from motioncue.core.channels import GRAVITY
 from motioncue.scoring.senses import Array
 
-__all__ = ["Sickness", "conflict", "dose", "incidence", "sickness", "weighting"]
-
 HIGH_PASS_HZ, LOW_PASS_HZ = 0.08, 0.63  # of Wf: f1, f2 of the band, Butterworth
 TRANSITION_HZ, TRANSITION_Q = 0.25, 0.86  # f4, Q4
 STEP_HZ, STEP_Q = (0.0625, 0.1), 0.80  # f5, f6, Q5 = Q6

@@ -32,36 +32,28 @@ class Watched(Protocol):
     @property
     def profile(self) -> Profile:
         """The profile in force."""
-        ...
 
     @property
     def requested(self) -> Profile:
         """The profile requested last."""
-        ...
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,)."""
-        ...
 
     def stats(self) -> dict[str, Any]:
         """Return the statistics so far."""
-        ...
 
     def retune(self, change: Change) -> None:
         """Change settings; raise ConfigError if they are refused."""
-        ...
 
     def engage(self) -> None:
         """Follow the input."""
-        ...
 
     def hold(self) -> None:
         """Hold the present motion."""
-        ...
 
     def park(self) -> None:
         """Fade to neutral and stay there."""
-        ...
 
 
 class Channel(NamedTuple):

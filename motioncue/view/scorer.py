@@ -57,6 +57,11 @@ class Request(NamedTuple):
     """Whether better settings than those named ``now`` are looked for."""
 
 
+def _held(profile: Profile) -> Profile:
+    """Return a profile that takes frames as they are: those of a minute are bridged already."""
+    return msgspec.structs.replace(profile, source=msgspec.structs.replace(profile.source, bridge="hold"))
+
+
 class _Case:
     """Settings on a drive, as far as the best motion is not needed."""
 
@@ -64,8 +69,7 @@ class _Case:
         from motioncue.scoring.quality import fast_tilt
         from motioncue.scoring.scene import Scene, poses_of, with_platform
 
-        source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
-        self.scene = scene = Scene(with_platform(msgspec.structs.replace(profile, source=source)), motion)
+        self.scene = scene = Scene(with_platform(_held(profile)), motion)
         cues = scene.cues(scene.profile.cueing)
         asked = poses_of(cues)
         if not np.isfinite(asked).all():
@@ -148,8 +152,6 @@ def search(request: Request, tell: Callable[[dict[str, Any]], object]) -> None:
     """Tell how far a search for better settings is, and then what it has found: a front over the use of travel."""
     from motioncue.tuning.tune import tune
 
-    profile = request.profiles["now"]
-    source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
     about = {"number": request.number, "why": ""}
 
     def progress(done: int, total: int, best: float) -> None:
@@ -157,7 +159,7 @@ def search(request: Request, tell: Callable[[dict[str, Any]], object]) -> None:
 
     try:
         tuned = tune(
-            msgspec.structs.replace(profile, source=source),
+            _held(request.profiles["now"]),
             [request.motion],
             evaluations=EVALUATIONS,
             front="use",
@@ -548,8 +550,7 @@ def corner(profile: Profile, motion: npt.NDArray[np.void], begin_s: float, end_s
     from motioncue.scoring.scene import Scene, sent, with_platform
     from motioncue.scoring.senses import RATE_HZ, SENSES
 
-    source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
-    scene = Scene(with_platform(msgspec.structs.replace(profile, source=source)), motion)
+    scene = Scene(with_platform(_held(profile)), motion)
     assert scene.profile.platform is not None
     cues = scene.cues(scene.profile.cueing)
     table = msgspec.structs.replace(scene.profile.platform, lag_s=None, lag_damping=None)

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from controller_line import ControllerLine
 from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 from rich.console import Console
@@ -17,7 +18,7 @@ from smc3_firmware import Smc3
 import motioncue
 from motioncue.cli.terminal import ASCII, render
 from motioncue.cli.watch import EngineView
-from motioncue.virtual.controller import Controller, ControllerLine, Firmware
+from motioncue.virtual.controller import Controller, Firmware
 from motioncue.virtual.installation import drive_packages, make_simulator
 
 pytestmark = [

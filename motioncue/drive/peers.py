@@ -14,6 +14,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from motioncue.errors import EndpointError, PacketError
 from motioncue.transports.endpoint import parse_endpoint
@@ -21,6 +22,7 @@ from motioncue.transports.line import Line, open_line
 from motioncue.transports.mapped import SHARED
 from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.wire.description import Gather, PlayerTable
+from motioncue.wire.packet import Packet
 
 BUFFER = 8192  # size of a buffer in memory that lists its variables [bytes]
 LATE_S = 0.25  # a longer delay is not caught up
@@ -46,6 +48,14 @@ def until(packages: Iterable[Paced], duration_s: float | None) -> Iterator[Paced
         if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
             return
         yield each
+
+
+def blank(packet: Packet, count: int) -> npt.NDArray[np.void]:
+    """Return packets in which nothing stands but their constants: an array of their dtype."""
+    rows = np.zeros(count, packet.dtype)
+    for name, value in packet.constants.items():
+        rows[name] = value
+    return rows
 
 
 def ignore_sent(package: bytes, to: int) -> None:

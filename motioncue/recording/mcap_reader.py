@@ -471,9 +471,7 @@ def _complete(data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> bool:
         lengths = 9 + heads["length"]
         if (heads["opcode"] != MESSAGE).any() or (heads["channel"] != channel).any():
             return False
-        if (lengths < MESSAGE_HEAD).any():
-            return False
-        if (lengths > len(data) - places).any():
+        if (lengths < MESSAGE_HEAD).any() or (lengths > len(data) - places).any():
             return False
         found.append(np.stack([places, places + lengths], axis=1))
     bounds = np.concatenate(found)

@@ -1,4 +1,4 @@
-"""Boundaries of gain and phase for the Objective Motion Cueing Test, from a file of the user's."""
+"""The Objective Motion Cueing Test of a cueing and its platform, and boundaries for it from a file of the user's."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the actuators of a platform are sent for cues."""
+"""A drive on a platform, ready for any number of cueings: what is sent, what is made of it, what is felt."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

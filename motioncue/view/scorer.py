@@ -93,7 +93,7 @@ def scores_of(
     if request.stretch is not None:
         yield from _corners(request, stale)
         return
-    from motioncue.scoring.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need
+    from motioncue.scoring.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need, total_error
 
     cases: dict[str, _Case] = {}
     columns: dict[str, dict[str, Any]] = {}
@@ -105,11 +105,11 @@ def scores_of(
         except (MotioncueError, ArithmeticError, ValueError) as error:
             columns[name] = {"why": str(error)}
             continue
-        columns[name] = {
-            "ratio": _total(FORCES_FIRST, case.errors["stopped"]) / _total(FORCES_FIRST, case.scene.still),
-            "ratio_rates": _total(RATES_FIRST, case.errors["stopped"]) / _total(RATES_FIRST, case.scene.still),
-            "fast_tilt": case.fast_tilt,
-        }
+        forces, rates = (
+            total_error(weights, case.errors["stopped"]) / total_error(weights, case.scene.still)
+            for weights in (FORCES_FIRST, RATES_FIRST)
+        )
+        columns[name] = {"ratio": forces, "ratio_rates": rates, "fast_tilt": case.fast_tilt}
     why = ""
     try:
         need()
@@ -178,11 +178,11 @@ def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> 
 
     That holds even if one of them is better than the best motion that was found.
     """
-    from motioncue.scoring.score import WEIGHTINGS, weighed
+    from motioncue.scoring.score import WEIGHTINGS, total_error, weighed
 
     weights = WEIGHTINGS[weighting]
     for errors in (each for other in beside for each in other.errors.values()):
-        best = errors if _total(weights, errors) < _total(weights, best) else best
+        best = errors if total_error(weights, errors) < total_error(weights, best) else best
     return {
         SCORES[weighting, made]: weighed(weights, case.scene.still, errors, best)
         for made, errors in case.errors.items()
@@ -199,12 +199,6 @@ def _best(case: _Case, weighting: str) -> Any:
     motion = optimum.best_motion(sampled(scene.car.slow, scene.rate_hz), scene.built, WEIGHTINGS[weighting])
     poses = optimum.poses_at(motion, scene.built, np.arange(len(scene.ticks)) / scene.rate_hz)
     return scene.errors(scene.felt(poses))
-
-
-def _total(weights: Any, errors: Any) -> float:
-    """Return the error over all senses; infinite where a pose is out of reach."""
-    total = float(np.sqrt(np.sum((weights * errors) ** 2)))
-    return total if np.isfinite(total) else np.inf
 
 
 def main(requests: IO[bytes], answers: IO[str]) -> None:

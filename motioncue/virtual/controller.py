@@ -48,10 +48,6 @@ class Firmware(NamedTuple):
     """Half width of the noise of replied positions, as a share of the range."""
     reply_s: float = 0.02
     """From one reply to the next over a line, if it is not asked for them [s]."""
-    lost: float = 0.0
-    """Share of the bytes that a line loses, on both ways."""
-    foreign: float = 0.0
-    """Share of the bytes of its replies in front of which others come."""
 
 
 HOMING = 0.8  # speed of homing, as a share of what an actuator is made for

@@ -22,7 +22,11 @@ class ControllerLine:
     the packets beside the motion comes again and again, which is how it is asked, else every `Firmware.reply_s`.
     """
 
-    def __init__(self, controller: Controller, profile: Profile, seed: int = 0) -> None:
+    def __init__(
+        self, controller: Controller, profile: Profile, seed: int = 0, *, lost: float = 0.0, foreign: float = 0.0
+    ) -> None:
+        self._lost = lost  # share of the bytes that the line loses, on both ways
+        self._foreign = foreign  # share of the bytes of its replies in front of which others come
         table = profile.outputs[0].packet
         assert table is not None
         self.controller, self._random = controller, np.random.default_rng(seed)
@@ -99,16 +103,14 @@ class ControllerLine:
 
     def _harmed(self, data: bytes) -> bytes:
         """Return what of a piece arrives."""
-        share = self.controller.firmware.lost
-        if not share:
+        if not self._lost:
             return data
-        return bytes(np.frombuffer(data, np.uint8)[self._random.random(len(data)) >= share])
+        return bytes(np.frombuffer(data, np.uint8)[self._random.random(len(data)) >= self._lost])
 
     def _write(self, data: bytes) -> None:
         data = self._harmed(data)
-        if self.controller.firmware.foreign:
-            share = self.controller.firmware.foreign
-            strange = [bytes(self._random.integers(0, 256, int(self._random.random() < share))) for _ in data]
+        if self._foreign:
+            strange = [bytes(self._random.integers(0, 256, int(self._random.random() < self._foreign))) for _ in data]
             data = b"".join(other + data[at : at + 1] for at, other in enumerate(strange))
         with contextlib.suppress(OSError):  # nobody reads it: what it has no room for is lost
             os.write(self._end, data)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from motioncue.drive.car import product
 from motioncue.drive.courses import FIRST, Lap, course
-from motioncue.drive.peers import Paced, Player
+from motioncue.drive.peers import Paced, Player, blank
 from motioncue.errors import EndpointError, PacketError
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.endpoint import parse_endpoint
@@ -31,9 +31,7 @@ LEAVE = Paced(0.0, b"")
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     """Return the frame packages for `states`, ndarray of STATE_DTYPE: an ndarray of the frame's dtype."""
-    frames = np.zeros(len(states), FRAME.dtype)
-    for name, value in FRAME.constants.items():
-        frames[name] = value
+    frames = blank(FRAME, len(states))
     frames["frame_time"] = np.diff(states["time"], prepend=states["time"][:1])
     for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
         frames[name] = states[name] @ WORLD_FROM_NED.T

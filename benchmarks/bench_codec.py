@@ -15,7 +15,7 @@ from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources import DescribedSource
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.city_car_driving.packets import FRAME
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 from motioncue.wire.description import SourcePacket
 
 START_NS, PERIOD_NS = 1_000_000_000, 16_666_667

@@ -31,8 +31,8 @@ from pairs import fact, row
 
 from motioncue import load_profile
 from motioncue.bench.floor import receive
-from motioncue.bench.latency import bare_receiver, costs_ns, engine, port_of, running
-from motioncue.bench.pacing import Loop, bare, burning, emitter, figures, run_block
+from motioncue.bench.latency import bare_receiver, costs_ns, engine
+from motioncue.bench.pacing import Loop, bare, burning, emitter, figures, run_block, running
 from motioncue.core.clock import MonotonicClock, prepare_thread, processors_awake
 from motioncue.core.threads import RecordRing
 from motioncue.engine.emitter import Emitter
@@ -318,7 +318,7 @@ def in_the_long_run(sizes: Sizes) -> list[dict[str, Any]]:
 
     def counted(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Any, Any]:
         before = resource.getrusage(resource.RUSAGE_THREAD)
-        found = emitter(PROFILE)(period_ns, ticks, out, port_of(sink))
+        found = emitter(PROFILE)(period_ns, ticks, out, sink.getsockname()[1])
         after = resource.getrusage(resource.RUSAGE_THREAD)
         used.append(after.ru_nvcsw - before.ru_nvcsw)
         return found

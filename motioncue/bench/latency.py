@@ -1,10 +1,8 @@
 """Delay of a frame from its arrival to the engine, and to the first packet that shows it."""
 
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from statistics import median
 from typing import NamedTuple
 
@@ -13,7 +11,7 @@ import numpy.typing as npt
 
 from motioncue import sources
 from motioncue.bench.floor import receive, send
-from motioncue.bench.pacing import Integers, spin_ns
+from motioncue.bench.pacing import Integers, fed, running, sockets, spin_ns
 from motioncue.bench.report import COSTS
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.core.clock import Clock, FakeClock, MonotonicClock, prepare_receiver, prepare_thread
@@ -109,7 +107,7 @@ def play(frames: npt.NDArray[np.uint8], sends: socket.socket, hears: socket.sock
 
     def run() -> None:
         prepare_thread()
-        found.append(send(MonotonicClock(), INTERVAL_NS, frames, sends, port_of(hears), hears))
+        found.append(send(MonotonicClock(), INTERVAL_NS, frames, sends, hears.getsockname()[1], hears))
 
     with running(run):
         pass
@@ -130,84 +128,30 @@ def delays(sent: Integers, arrived: Integers, received: Integers, shown: Integer
     return Delays(received[place] - begin, shown[place] - begin, lost, bool(told.any()))
 
 
-@contextmanager
-def sockets() -> Iterator[tuple[socket.socket, socket.socket, socket.socket]]:
-    """Open three datagram sockets: a bound one that receives, one that sends, and a bound one that nobody reads."""
-    with ExitStack() as opened:
-        hears, sends, sink = (opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3))
-        for sock in (hears, sink):
-            sock.bind(("127.0.0.1", 0))
-        yield hears, sends, sink
-
-
-def port_of(sock: socket.socket) -> int:
-    """Return the port that a socket is bound to."""
-    port: int = sock.getsockname()[1]
-    return port
-
-
-@contextmanager
-def running(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Run `work` in a thread beside a block, then call `stop`, join it, and raise its exception if any."""
-    refused: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            refused.append(error)
-
-    thread = threading.Thread(target=run, name="motioncue bench", daemon=True)  # must not block the exit
-    thread.start()
-    try:
-        yield
-    finally:
-        stop()
-        thread.join()
-    if refused:
-        raise refused[0]
-
-
 REPEATS = 9
 
 
 def costs_ns(profile: Profile) -> dict[str, float]:
     """Return the median cost of each operation in `COSTS` [ns]."""
     period_ns = round(1e9 / profile.rate_hz)
-    module, clock = sources.source("city-car-driving"), FakeClock()
-    packages = read_packages(sample_recording())
-
-    def take_all() -> None:
-        intake = module.intake(module.Options())
-        intake.begin(0)
-        for package in packages:
-            intake.feed(package, 0)
-
-    intake = module.intake(module.Options())
-    intake.begin(clock.now_ns())
-    for package in packages:
-        intake.feed(package, clock.now_ns())
+    packages, clock = read_packages(sample_recording()), FakeClock()
     settings = Settings(
         algorithm_of(profile, 1e9 / period_ns),
         chains=[OutputChain([UpVector()])],
         period_ns=period_ns,
         hold_s=1e9,
     )
-    loop = Emitter(intake, settings, clock)
+    loop = Emitter(fed(packages, clock.now_ns), settings, clock)
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = algorithm_of(profile, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)
     loop.run(ticks=1000)  # ends the fade
     found = {
-        "package": per_item(take_all, len(packages)),
+        "package": per_item(lambda: fed(packages, lambda: 0), len(packages)),
         "tick": per_item(lambda: loop.run(ticks=20_000), 20_000),
         "batch": per_item(lambda: batch.process(motion, cues), len(motion)),
     }
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out,
-    ):
-        sink.bind(("127.0.0.1", 0))
+    with sockets() as (_, out, sink):
         out.setblocking(False)
         loop.add_output(out, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
         found["tick_sent"] = per_item(lambda: loop.run(ticks=2000), 2000)

@@ -1,4 +1,4 @@
-"""Load for measurements: processes that compute, and a Python thread."""
+"""How late the packets of a loop leave, beside a bare loop and cyclictest, on an idle machine and under load."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -78,6 +78,38 @@ def available_processors() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def sockets() -> Iterator[tuple[socket.socket, socket.socket, socket.socket]]:
+    """Open three datagram sockets: a bound one that receives, one that sends, and a bound one that nobody reads."""
+    with ExitStack() as opened:
+        hears, sends, sink = (opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3))
+        for sock in (hears, sink):
+            sock.bind(("127.0.0.1", 0))
+        yield hears, sends, sink
+
+
+@contextmanager
+def running(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Run `work` in a thread beside a block, then call `stop`, join it, and raise its exception if any."""
+    refused: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=run, name="motioncue bench", daemon=True)  # must not block the exit
+    thread.start()
+    try:
+        yield
+    finally:
+        stop()
+        thread.join()
+    if refused:
+        raise refused[0]
 
 
 HISTOGRAM_US = 20_000
@@ -166,6 +198,16 @@ def bare(output: Output) -> Loop:
     return run
 
 
+def fed(packages: Sequence[bytes], now: Callable[[], int]) -> Any:
+    """Return an intake that has taken packages of City Car Driving, each at the time `now` [ns]."""
+    module = sources.source("city-car-driving")
+    intake = module.intake(module.Options())
+    intake.begin(now())
+    for package in packages:
+        intake.feed(package, now())
+    return intake
+
+
 def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager[Any]] = nullcontext) -> Loop:
     """Return the emitter's loop: the profile's cueing of the real drive's last frame, with one output.
 
@@ -173,11 +215,7 @@ def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager
     """
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
-        module = sources.source("city-car-driving")
-        intake = module.intake(module.Options())
-        intake.begin(now_ns())
-        for package in read_packages(sample_recording()):
-            intake.feed(package, now_ns())
+        intake = fed(read_packages(sample_recording()), now_ns)
         algorithm = algorithm_of(profile, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
         settings = Settings(algorithm, chains=[OutputChain([UpVector()])], period_ns=period_ns, hold_s=1e6)
@@ -198,27 +236,16 @@ def spin_ns(output: Output) -> int:
 def run_block(loop: Loop, output: Output, period_ns: int, ticks: int) -> Block:
     """Run a loop in a thread of its own, prepared as in the engine."""
     found: list[Block] = []
-    refused: list[BaseException] = []
 
     def run() -> None:
-        try:
-            granted = {**MonotonicClock().granted, **prepare_thread(output.core, output.lock_memory)}
-            late, index = loop(period_ns, ticks + FIRST, out, sink.getsockname()[1])
-            found.append(Block(period_ns, late[FIRST:], index[FIRST:], granted))
-        except BaseException as error:
-            refused.append(error)
+        granted = {**MonotonicClock().granted, **prepare_thread(output.core, output.lock_memory)}
+        late, index = loop(period_ns, ticks + FIRST, out, sink.getsockname()[1])
+        found.append(Block(period_ns, late[FIRST:], index[FIRST:], granted))
 
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out,
-    ):
-        sink.bind(("127.0.0.1", 0))  # never read: what does not fit is dropped, at the same cost for every loop
+    with sockets() as (_, out, sink):  # never read: what does not fit is dropped, at the same cost for every loop
         out.setblocking(False)
-        thread = threading.Thread(target=run, name="motioncue bench")
-        thread.start()
-        thread.join()
-    if refused:
-        raise refused[0]
+        with running(run):
+            pass
     return found[0]
 
 

@@ -15,8 +15,6 @@ from motioncue.check.compare import OPEN, Finding
 from motioncue.check.description import axes_changed, is_twofold
 from motioncue.sources.described.source import DescribedSource
 
-__all__ = ["Advice", "OptionFinding", "advise"]
-
 TOGETHER = 4  # readings to change at once, at most, of which each corrects something alone
 SEEDS = 4  # readings to combine with any other, of different kinds
 USEFUL = 6  # of those readings, the most to combine

@@ -1,4 +1,4 @@
-"""Whether the simulator's own time can be right, and by which clock a drive is to be examined.
+"""The check of a source: whether its frames are a drive, whether its clock is right, and every question behind that.
 
 If a clock runs k times too fast, the integral of velocity is k times the change of position, that of surge k times the
 change of speed, and that of the yaw rate k times the turn of the attitude.  A wrong unit affects one of these relations
@@ -38,8 +38,6 @@ from motioncue.frames.intake import read_frames
 from motioncue.frames.settings import Watch
 from motioncue.sources import DescribedSource
 from motioncue.wire.packet import Derivation
-
-__all__ = ["FRAME_TIME", "Report", "Timing", "check"]
 
 FRAME_TIME = "frame time"
 SLOWEST_S = 0.4  # no simulator's frame interval is as long

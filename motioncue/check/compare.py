@@ -2,12 +2,10 @@
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-__all__ = ["Drive", "Finding", "Relation", "Track", "Windows", "compare", "delay"]
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -359,8 +357,3 @@ def delay(r: Relation) -> float:
     if left[best] > 0.5 * left[middle - 1 : middle + 2].min() or fits[best] < CORRELATION:
         return 0.0
     return float(SHIFTS_S[best])
-
-
-def relation(**fields: Any) -> Finding:
-    """Compare the relation with these fields."""
-    return compare(Relation(**fields))

@@ -20,8 +20,6 @@ from motioncue.sources.described.channels import CAR, CHANNELS, UNITS, WORLD
 from motioncue.sources.described.source import DescribedSource
 from motioncue.wire.description import SourceField, SourcePacket
 
-__all__ = ["axes_changed", "corrected", "corrections", "suspected"]
-
 SCALED = {"angles": (), "angular_velocity": (), "acceleration": (), "velocity": (), "position": ("m", "cm", "ft")}
 """Vectors whose unit is often another, and the units to try; all if none are named."""
 

@@ -7,7 +7,6 @@ replies and its way up and down are those of a drive.  Only the source and the a
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -25,8 +24,6 @@ from motioncue.platforms.build import CHANNELS as POSE
 from motioncue.platforms.build import build, channels_of
 from motioncue.profile.profile import Profile
 from motioncue.safety.supervisor import State
-
-__all__ = ["Exerciser", "Shape", "bump", "exercised"]
 
 Array = npt.NDArray[np.float64]
 Shape = Callable[[Array], tuple[Array, ...]]
@@ -89,19 +86,13 @@ def bump(time_s: Array, duration_s: float) -> tuple[Array, ...]:
 
 
 class Exerciser:
-    """A platform that is moved: a context manager, in which it rises to neutral, and at whose end it goes down.
-
-    Attributes
-    ----------
-    engine : Engine
-        Runs while entered.
-    """
+    """A platform that is moved: a context manager, in which it rises to neutral, and at whose end it goes down."""
 
     def __init__(self, profile: Profile, *, trace_s: float = 0.0) -> None:
         self.profile = exercised(profile)
         assert self.profile.platform is not None
         self.built = build(self.profile.platform)
-        self.engine = Engine(self.profile, trace=round(trace_s * self.profile.rate_hz))
+        self.engine = Engine(self.profile, trace=round(trace_s * self.profile.rate_hz))  # runs while entered
         self._next: tuple[Array, Shape, float] | None = None  # pose, motion, its duration
         self._rests = threading.Event()
         self._player = FedSimulator(self.engine.feed, self._frames())
@@ -122,9 +113,7 @@ class Exerciser:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Fade to neutral and go down, whatever has happened, then end."""
         try:
             self.engine.stop()

@@ -38,8 +38,6 @@ from motioncue.check.compare import (
 )
 from motioncue.core.channels import GRAVITY, WHEELS
 
-__all__ = ["Going"]
-
 
 class Going(NamedTuple):
     """The drive according to one track."""

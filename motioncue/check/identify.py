@@ -17,8 +17,6 @@ from motioncue.platforms.build import CHANNELS, channels_of, ranges
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 
-__all__ = ["Found", "axes_of", "identified", "identify", "refuse_unheard", "slowed"]
-
 SINES = ((0.5, 6.0), (1.0, 4.0), (2.0, 3.0))  # frequency [Hz] and duration [s]
 STEPS_S = (1.2, 0.8)  # a step up and back
 LONGEST_LAG_S, LONGEST_DEAD_S = 0.5, 0.3
@@ -58,8 +56,6 @@ def identified(sent: Array, heard: Array, index: npt.NDArray[np.int64], dt: floa
     (n, actuators) [m or rad]; `index` is the number of each tick: of one that was left out the packet before stays in
     force.  ConfigError is raised if nothing moved, or if such drives do not explain how it did.
 
-    Notes
-    -----
     A drive of first order goes at x' = (u - x) / T, but no faster than its speed v, towards a command u that is held
     from tick to tick: at v until what is left is v T, then as u - (u - x) exp(-t/T).  Least squares over T, a dead time
     by which x is looked at earlier and, where that explains clearly more, v; on grids that become finer.  Without v

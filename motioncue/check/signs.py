@@ -67,8 +67,6 @@ from motioncue.check.forces import (
     unseen,
 )
 
-__all__ = ["Finding", "examine"]
-
 SLOPING = 0.02  # slope of a road that climbs or falls
 TURNED = np.radians(30.0)  # turn of the course needed to tell whether the attitude follows it
 NO_SLIP = 0.005  # angle between nose and course that is none [rad]

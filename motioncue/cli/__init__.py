@@ -1,4 +1,4 @@
-"""The command line, ``motioncue COMMAND``: a command is a module, imported only when used."""
+"""The command line, ``motioncue COMMAND``: a command's module is imported only when it is used."""
 
 import errno
 import os
@@ -40,8 +40,17 @@ COMMANDS: Mapping[str, str] = {
 }
 """The commands, each with a one-line description."""
 
-HOMES = {"identify": ("wire", "measure")}
-"""Module and name of a command that has no module of its own."""
+HOMES = {
+    "identify": ("wire", "measure"),
+    "decode": ("packets", "decode"),
+    "send": ("packets", "send"),
+    "compare": ("score", "compare"),
+    "omct": ("score", "measure"),
+    "mend": ("export", "mend_recording"),
+    "profiles": ("builtin", "profiles"),
+    "platforms": ("builtin", "platforms"),
+}
+"""Module and name of a command that has no module of its own name."""
 
 UNWRITABLE = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO") if hasattr(errno, name)}
 """Errors that mean that output cannot be written.  EPIPE is not one: click ends quietly when a reader has left."""

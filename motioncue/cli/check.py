@@ -359,9 +359,7 @@ def _print(heard: Examined, report: Any) -> None:
         ("rejected", reasons(timing.rejected)),
     ]
     print_summary(f"motioncue check · {heard.system}, {heard.what}", rows)
-    for finding in report.findings:
-        echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
-    for finding in report.wheels:
+    for finding in (*report.findings, *report.wheels):
         echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
     for option in report.options:
         echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)

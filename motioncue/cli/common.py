@@ -45,19 +45,12 @@ PATIENCE_S = 1.0  # for the remaining texts at the end
 class NonblockingOutput:
     """Writes to a stream in a thread of its own; has the methods that `logging` and rich call.
 
-    Attributes
-    ----------
-    dropped : int
-        Texts that did not fit because nobody read those before them.
-
-    Notes
-    -----
     It writes to the file below the stream's buffer.  The buffer has a lock, and flushing it, as the interpreter does at
     its end, would wait for a thread that holds the lock while it is blocked.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.dropped = 0
+        self.dropped = 0  # texts that did not fit because nobody read those before them
         self._stream = stream
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
         self._texts: deque[str] = deque()
@@ -145,6 +138,17 @@ NO_MATPLOTLIB = '--report: matplotlib is missing: pip install "motioncue[report]
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
+def together(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def add(command: Decorated) -> Decorated:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """Return an option's value; refuse it unless it is finite and above 0."""
     if value is not None and not 0.0 < value < math.inf:
@@ -223,24 +227,20 @@ def _platform_of(name: str) -> Any:
 force_option = click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
 
 
-def record_options(command: Decorated) -> Decorated:
-    """Add ``--record``, ``--record-last`` and ``--force`` to a command."""
-    for option in (
-        force_option,
-        click.option(
-            "--record-last",
-            "last_s",
-            type=float,
-            callback=positive,
-            metavar="S",
-            help="Keep only the last seconds, in memory; r and Enter, SIGALRM, a fault and the end write them.",
-        ),
-        click.option(
-            "--record", "file", metavar="FILE", help="Record the run as MCAP; a number is added to a name in use."
-        ),
-    ):
-        command = option(command)
-    return command
+record_options = together(
+    click.option(
+        "--record", "file", metavar="FILE", help="Record the run as MCAP; a number is added to a name in use."
+    ),
+    click.option(
+        "--record-last",
+        "last_s",
+        type=float,
+        callback=positive,
+        metavar="S",
+        help="Keep only the last seconds, in memory; r and Enter, SIGALRM, a fault and the end write them.",
+    ),
+    force_option,
+)
 
 
 def recording(file: str | None, last_s: float | None, force: bool) -> Record | None:
@@ -294,11 +294,7 @@ def shown_by(
 
 def record_source_options(text: str) -> Callable[[Decorated], Decorated]:
     """Return ``--record`` and ``--force`` of a command that records what a simulator says."""
-
-    def add(command: Decorated) -> Decorated:
-        return click.option("--record", "file", metavar="FILE", help=text)(force_option(command))
-
-    return add
+    return together(click.option("--record", "file", metavar="FILE", help=text), force_option)
 
 
 def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpoints: Sequence[str]) -> "Recorder":
@@ -335,36 +331,29 @@ def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:
                 )
 
 
-def source_options(command: Decorated) -> Decorated:
-    """Add ``--system`` and ``--rate``, which say what a file of bytes or a capture does not say itself."""
-    for option in (
-        click.option(
-            "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times."
-        ),
-        click.option(
-            "--system",
-            metavar="SYSTEM",
-            help="System of the packets, or a profile that describes them; found by content if not given.",
-        ),
-    ):
-        command = option(command)
-    return command
+source_options = together(
+    click.option(
+        "--system",
+        metavar="SYSTEM",
+        help="System of the packets, or a profile that describes them; found by content if not given.",
+    ),
+    click.option(
+        "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times."
+    ),
+)
+"""What a file of bytes or a capture does not say itself."""
 
-
-def pick_options(command: Decorated) -> Decorated:
-    """Add ``--port`` and ``--from``, which say whom to read in a network capture of several simulators."""
-    for option in (
-        click.option("--from", "sender", metavar="HOST", help="Of a network capture: the host that sent."),
-        click.option(
-            "--port",
-            "ports",
-            type=click.IntRange(0, 65535),
-            multiple=True,
-            help="Of a network capture: the port that was sent to; repeatable.",
-        ),
-    ):
-        command = option(command)
-    return command
+pick_options = together(
+    click.option(
+        "--port",
+        "ports",
+        type=click.IntRange(0, 65535),
+        multiple=True,
+        help="Of a network capture: the port that was sent to; repeatable.",
+    ),
+    click.option("--from", "sender", metavar="HOST", help="Of a network capture: the host that sent."),
+)
+"""Whom to read in a network capture of several simulators."""
 
 
 def _page(_ctx: click.Context, _option: click.Parameter, path: str | None) -> str | None:

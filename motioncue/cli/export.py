@@ -1,4 +1,4 @@
-"""``motioncue export``: converts a recording, or a profile's cueing, for other programs."""
+"""``motioncue export`` and ``mend``: what becomes of a recording, or of a profile, in other programs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +12,7 @@ from motioncue.engine.fmu import VERSIONS, export_fmu
 from motioncue.errors import ConfigError, not_among
 from motioncue.recording.drive import WHAT, Drive
 from motioncue.recording.export import FORMATS, export
+from motioncue.recording.mcap_writer import mend
 from motioncue.recording.recording import read_pieces
 
 
@@ -93,3 +94,32 @@ def command(
 def _is_given(name: str) -> bool:
     """Say whether an option was given on the command line."""
     return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+@click.command("mend")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "target",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File to write, else FILE-mended.mcap.",
+)
+@click.option("--force", is_flag=True, help="Replace the file that is written, if it exists.")
+def mend_recording(file: Path, target: Path | None, force: bool) -> None:
+    """Write a recording anew, whole and with an index, so that every program opens it.
+
+    A process that was killed leaves an MCAP file without its end.  motioncue reads it as it is; Foxglove, PlotJuggler
+    and `ros2 bag` may refuse it.  Every message that can be read is kept, bit for bit; the file itself is not changed.
+
+    \b
+    Example:  motioncue mend drive.mcap
+    """
+    target = file.with_name(f"{file.stem}-mended{file.suffix}") if target is None else target
+    refuse_source("--to", target, [file])
+    with progress(f"mending {file.name}"):
+        done = mend(file, target, force=force)
+    for line in done.damage:
+        click.echo(f"{file}: {line}", err=True)
+    was = "it was whole" if done.ended and not done.damage else "it had no end" if not done.ended else "it was damaged"
+    click.echo(f"{done.messages} messages in {done.path}; {was}")

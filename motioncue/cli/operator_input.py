@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 ESC = "\x1b"
@@ -64,19 +64,12 @@ class Decoder:
 class Keys:
     """Reads keys from standard input while entered; gives none if that is not a terminal.
 
-    Attributes
-    ----------
-    active : bool
-        Whether keys can be read.
-
-    Notes
-    -----
     On POSIX the terminal is in cbreak mode meanwhile: keys come at once and are not echoed; Ctrl-C is still a signal.
     A process in the background leaves the terminal to the one in the foreground.
     """
 
     def __init__(self) -> None:
-        self.active = False
+        self.active = False  # whether keys can be read
         self._fd = -1
         self._decoder = Decoder()
         self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
@@ -92,9 +85,7 @@ class Keys:
             self._begin()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Restore the terminal."""
         if self.active:
             self._end()
@@ -186,8 +177,6 @@ def event_name(run: str, word: str) -> str:
 class Closing:
     """Reports that the console window closes or the user logs off, and delays the end: a context manager.
 
-    Notes
-    -----
     Windows ends the process as soon as every handler has returned, or after some seconds.  So this handler returns only
     when the context has been left, after all necessary work.
     """
@@ -297,32 +286,17 @@ def operation(system: str) -> str:
 class Interrupts:
     """Counts signals that request the end, and keeps other requests, while entered.
 
-    Attributes
-    ----------
-    count : int
-        Number of signals that requested the end.
-    leaving : bool
-        Whether one of them was the system's, so that the platform has to be at rest within ``supervisor.leave_s``.
-    status : int
-        Exit status of a program that such a signal has stopped from finishing, as in shells: 128 plus the newest
-        signal's number; 0 without a signal.
-    requests : deque of str
-        What signals have asked for: "engage", "hold", "park" or "keep", oldest first.
-    over : bool
-        Set it when only printing is left: from then on a signal ends the process at once, with `status`, even while
-        nobody reads the output.
-
-    Notes
-    -----
     Handlers only record: setting an event object could deadlock with the thread that waits for it, and an exception
     could interrupt a fade.  Loops poll this object.  A hang-up or suspension that is ignored (``nohup``) stays ignored.
     """
 
     def __init__(self, *, operator: str = "") -> None:
-        self.count = 0
-        self.leaving = False
+        self.count = 0  # signals that requested the end
+        self.leaving = False  # whether one was the system's: the platform has to be at rest in ``supervisor.leave_s``
+        # Exit status of a program that a signal has stopped from finishing, as in shells: 128 plus the newest number.
         self.status = 0
-        self.requests: deque[str] = deque(maxlen=KEPT)
+        self.requests: deque[str] = deque(maxlen=KEPT)  # "engage", "hold", "park" or "keep", oldest first
+        # Set it when only printing is left: a signal then ends the process at once, even while nobody reads the output.
         self.over = False
         self._operator = operator
         self._before: dict[int, Any] = {}
@@ -361,9 +335,7 @@ class Interrupts:
         self._open.enter_context(self._closing)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Restore the previous handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from inspect import cleandoc
 from pathlib import Path
-from types import TracebackType
 
 import click
 
@@ -62,9 +61,7 @@ class Looking(ABC):
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the thread."""
         self._ended.set()
         self._thread.join()
@@ -75,18 +72,13 @@ class Follower(Looking):
 
     A file counts as saved when two successive looks find the same new contents.  So a half-written file does not count,
     and a file that an editor has put in place of the old one does.
-
-    Attributes
-    ----------
-    refused : str
-        Why what is in the file is not used; empty if it is.
     """
 
     def __init__(self, path: Path, apply: Callable[[], None]) -> None:
         super().__init__()
         self._path = path.resolve()
         self._apply = apply
-        self.refused = ""
+        self.refused = ""  # why what is in the file is not used; empty if it is
         self._known = self._found = self._read()
 
     def look(self) -> bool:
@@ -126,19 +118,12 @@ class Folder(Looking):
 
     A profile that cannot follow the first is refused with its file and key.  The one in use follows the car whenever
     the simulator names another one that a profile has among its ``cars``.
-
-    Attributes
-    ----------
-    profiles : dict of str to Profile
-        By the file's name without .toml, in this order.
-    engine : Engine or None
-        Whose profile is switched.
     """
 
     def __init__(self, path: Path, overrides: Sequence[str]) -> None:
         super().__init__()
-        self.profiles: dict[str, Profile] = {}
-        self.engine: Engine | None = None
+        self.profiles: dict[str, Profile] = {}  # by the file's name without .toml, in this order
+        self.engine: Engine | None = None  # whose profile is switched
         self._car: int | str | None = None
         self._one_by_one = threading.Lock()  # keys, `motioncue tell` and the car
         for file in sorted(path.glob("*.toml")):

@@ -1,50 +1,50 @@
-"""``motioncue score``: how good a cueing is on drives that are taken by name."""
+"""``motioncue score``, ``compare`` and ``omct``: how good a cueing is, alone, beside others, and by sines."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
-from motioncue.cli.common import json_option, positive, print_json, report_option, write_report
+from motioncue.cli.common import (
+    echo,
+    json_option,
+    positive,
+    print_json,
+    progress,
+    report_option,
+    set_option,
+    together,
+    write_report,
+)
 from motioncue.cli.terminal import print_summary
+from motioncue.cueing.settings import ALGORITHMS
 from motioncue.drive.courses import COURSES
 from motioncue.engine.assembly import algorithm_of, load_profile_on
 from motioncue.errors import ConfigError, PacketError
+from motioncue.profile.profile import Profile
 from motioncue.recording.packages import quoted
 from motioncue.recording.recording import read, sample_recording
-from motioncue.scoring.reports import score_report
+from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, boundaries_of, omct
+from motioncue.scoring.reports import omct_report, score_report
 from motioncue.scoring.score import Score, Traces, apart, trace
-from motioncue.virtual.installation import drive_motion
-from motioncue.virtual.simulators import SAMPLE
+from motioncue.virtual.installation import SAMPLE, drive_motion
 
 DRIVES = f"A recording, or a virtual drive: {', '.join(COURSES)}; `{SAMPLE}` is the drive in the package."
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-
-def drive_options(command: Decorated) -> Decorated:
-    """Add ``--system`` and ``--rate``, which say what a recording does not say itself."""
-    for option in (
-        click.option(
-            "--rate",
-            type=float,
-            callback=positive,
-            metavar="HZ",
-            help="Frames per second of a recording without times.",
-        ),
-        click.option(
-            "--system",
-            metavar="SYSTEM",
-            help="System of a recording, or a profile that describes it; found by content.",
-        ),
-    ):
-        command = option(command)
-    return command
+drive_options = together(
+    click.option(
+        "--system",
+        metavar="SYSTEM",
+        help="System of a recording, or a profile that describes it; found by content.",
+    ),
+    click.option(
+        "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a recording without times."
+    ),
+)
+"""What a recording does not say itself."""
 
 
 def drive_of(name: str, system: str | None, rate: float | None, option: str = "--drive") -> npt.NDArray[np.void]:
@@ -113,17 +113,11 @@ def command(
             raise ConfigError(f"--preview: found {name!r}, whose algorithm makes no use of it; allowed is 'predictive'")
     motions = [(name, drive_of(name, system, rate)) for name in drives]
     found: list[tuple[str, str, Traces]] = []
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        for profile_name, profile in loaded:
-            for drive_name, motion in motions:
-                task = progress.add_task(f"{profile_name}, {drive_name}")
-
-                def tell(done: int, total: int, task: TaskID = task) -> None:
-                    progress.update(task, completed=done, total=total)
-
+    for profile_name, profile in loaded:
+        for drive_name, motion in motions:
+            with progress(f"{profile_name}, {drive_name}") as tell:
                 traces = trace(profile, motion, platform=platform, preview=preview, progress=tell)
-                found.append((profile_name, drive_name, traces))
+            found.append((profile_name, drive_name, traces))
     for profile_name, drive_name, traces in found:
         print_summary(f"{profile_name} on {drive_name}", _rows(traces.score))
     if path is not None:
@@ -193,3 +187,206 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return value
+
+
+NO_POSE = "direct"  # moves no platform
+EQUAL = 1.0  # scores that are nearer are told apart by no driver
+
+
+class Row(NamedTuple):
+    """One line of the table: what was compared, and its score on each drive."""
+
+    name: str
+    scores: list[Score]
+
+    @property
+    def mean(self) -> float:
+        """Mean score over the drives."""
+        return sum(score.score for score in self.scores) / len(self.scores)
+
+
+@click.command("compare")
+@click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True)
+@click.option("--drive", "drives", metavar="FILE|NAME", multiple=True, required=True, help=f"{DRIVES}  Repeatable.")
+@click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profiles' own.")
+@click.option("--algorithms", is_flag=True, help="Also with several profiles: every algorithm on the rig of each.")
+@drive_options
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of every profile.")
+@json_option
+def compare(
+    profiles: tuple[str, ...],
+    drives: tuple[str, ...],
+    platform: str | None,
+    algorithms: bool,
+    system: str | None,
+    rate: float | None,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Show profiles side by side; of one profile, itself and every algorithm on its rig.
+
+    Each algorithm has the settings that it suits to the platform by itself.  Scores are those of `motioncue score`: 0
+    as standing still, 100 as the best that the platform could do; compare them on one platform only.
+
+    \b
+    Example:  motioncue compare rig.toml tuned.toml --drive drive.mcap
+              motioncue compare rig.toml --drive tour
+              pip install "motioncue[score]" brings what it needs
+    """
+    chosen: list[tuple[str, Profile]] = []
+    for name in profiles:
+        own = load_profile_on(name, platform, *overrides)
+        chosen.append((name, own))
+        if algorithms or len(profiles) == 1:
+            others = (
+                (f"{name}, {each}", load_profile_on(name, platform, *overrides, f"cueing={{ algorithm = '{each}' }}"))
+                for each in ALGORITHMS
+                if each != NO_POSE
+            )
+            chosen += [(said, other) for said, other in others if other.cueing != own.cueing]
+    motions = [drive_of(name, system, rate) for name in drives]
+    rows, refused = [], []
+    with progress("compare") as tell:
+        for done, (name, profile) in enumerate(chosen):
+            tell(done, len(chosen))
+            try:
+                rows.append(Row(name, [trace(profile, motion, platform=platform).score for motion in motions]))
+            except ConfigError as error:  # an algorithm that does not suit this rig leaves the others
+                if name in profiles:
+                    raise
+                refused.append(f"{name}: {error}")
+    rows.sort(key=lambda row: -row.mean)
+    for line in _table(rows, drives):
+        echo(line)
+    for line in refused:
+        echo(f"left out: {line}")
+    echo(_verdict(rows))
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": row.name,
+                    "mean": row.mean,
+                    "drives": {
+                        drive: {"score": each.score, "stopped": each.stopped, "fast_tilt": _fast_tilt(each)}
+                        for drive, each in zip(drives, row.scores, strict=True)
+                    },
+                }
+                for row in rows
+            ]
+        )
+
+
+def _fast_tilt(score: Score) -> float:
+    """Return the share of time with a tilt that is faster than the car's by 3 deg/s."""
+    return float(score.motions["fits"].fast_tilt)
+
+
+def _table(rows: Sequence[Row], drives: Sequence[str]) -> list[str]:
+    """Return the lines of the table, the best first."""
+    heads = ["", "score", *(drives if len(drives) > 1 else ()), "fast tilt", "asks for"]
+    cells = []
+    for row in rows:
+        asked = max(max(shares) for score in row.scores for shares in score.asked.values() if max(shares) >= 0.0)
+        tilt = max(map(_fast_tilt, row.scores))
+        each = [f"{score.score:.0f}" for score in row.scores] if len(drives) > 1 else []
+        cells.append([row.name, f"{row.mean:.0f}", *each, f"{100 * tilt:.0f} %", f"{100 * asked:.0f} %"])
+    widths = [max(len(line[at]) for line in [heads, *cells]) for at in range(len(heads))]
+    return [
+        "  ".join(
+            [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+        )
+        for line in [heads, *cells]
+    ]
+
+
+def _verdict(rows: Sequence[Row]) -> str:
+    """Return in a sentence which is best."""
+    best, *rest = rows
+    near = [row.name for row in rest if best.mean - row.mean < EQUAL]
+    if near:
+        return f"No clear winner: {best.name} and {', '.join(near)} are within {EQUAL:g} point of each other."
+    return f"{best.name} is best" + (f", by {best.mean - rest[0].mean:.0f} points." if rest else ".")
+
+
+@click.command("omct")
+@click.argument("profile", metavar="PROFILE")
+@click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profile's own.")
+@set_option
+@click.option(
+    "--acceleration",
+    "accelerations",
+    type=float,
+    multiple=True,
+    default=ACCELERATIONS,
+    show_default=True,
+    metavar="M/S2",
+    help="Amplitude of surge, sway and heave; repeatable.",
+)
+@click.option(
+    "--rate",
+    "rates",
+    type=float,
+    multiple=True,
+    default=RATES_DEG_S,
+    show_default=True,
+    metavar="DEG/S",
+    help="Amplitude of the rates of roll, pitch and yaw; repeatable.",
+)
+@click.option("--boundaries", "file", metavar="FILE.toml", help="Boundaries of gain and phase, with their source.")
+@report_option
+@json_option
+def measure(
+    profile: str,
+    platform: str | None,
+    overrides: tuple[str, ...],
+    accelerations: tuple[float, ...],
+    rates: tuple[float, ...],
+    file: str | None,
+    path: str | None,
+    as_json: bool,
+) -> None:
+    """Measure how a cueing responds to sines: the Objective Motion Cueing Test.
+
+    Ten tests at twelve frequencies, at a small amplitude and at those of driving.  `residual` is what is not at the
+    sine's frequency: limits at work make it large.
+
+    \b
+    Example:  motioncue omct ccd-dk-washout --report omct.html
+    """
+    loaded = load_profile_on(profile, platform, *overrides)
+    boundaries = None if file is None else boundaries_of(file)
+    with progress(f"{profile}, sines") as tell:
+        rows = omct(
+            loaded,
+            platform=platform,
+            boundaries=boundaries,
+            accelerations=accelerations,
+            rates_deg_s=rates,
+            progress=tell,
+        )
+    name = profile if platform is None else f"{profile} on {platform}"
+    for test in TESTS:
+        own = [row for row in rows if row.test == test.number]
+        unit = "" if test.unit == "1" else f" [{test.unit}]"
+        print_summary(f"{test.number}: {test.channel_out} due to {test.channel_in}{unit}", _lines(own))
+    if path is not None:
+        write_report(path, lambda: omct_report(name, rows, boundaries), [platform or loaded.platform_name])
+    if as_json:
+        print_json([row._asdict() for row in rows])
+
+
+def _lines(rows: Sequence[Response]) -> list[tuple[str, str]]:
+    """Return a test's lines: frequencies, then gain and phase by amplitude, then residual and what is outside."""
+    unit = "deg/s" if rows[0].channel_in in TURNS else "m/s²"
+    levels = list(dict.fromkeys(row.level for row in rows))
+    lines = [("rad/s", " ".join(f"{row.frequency_rad_s:8.3g}" for row in rows if row.level == levels[0]))]
+    for level in levels:
+        own = [row for row in rows if row.level == level]
+        lines.append((f"{level:g} {unit}", " ".join(f"{row.gain:8.3g}" for row in own)))
+        lines.append(("  phase [deg]", " ".join(f"{row.phase_deg:8.1f}" for row in own)))
+        lines.append(("  residual", " ".join(f"{row.residual:8.2g}" for row in own)))
+        if any(row.inside is not None for row in own):
+            words = {True: "inside", False: "OUTSIDE", None: "-"}
+            lines.append(("  boundaries", " ".join(f"{words[row.inside]:>8}" for row in own)))
+    return lines

@@ -28,7 +28,7 @@ from motioncue.engine.reception import check_endpoints
 from motioncue.errors import EndpointError, MotioncueError
 from motioncue.recording.packages import Pick
 from motioncue.recording.recorder import RING_BYTES, package_kind
-from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
+from motioncue.virtual.installation import drive_packages, make_simulator, recorded_packages
 
 GRACE_S = 1.0  # beyond the requested time, for the last answer
 TELL_S = 2.0, 10.0  # without an engine: until the first message, and from one to the next

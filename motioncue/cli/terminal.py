@@ -9,9 +9,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from math import isfinite
 from operator import itemgetter
-from types import TracebackType
 from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 from rich.console import Console, Group
@@ -240,8 +238,6 @@ def percent(share: float) -> str:
 def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     """Return the picture: at most `height` lines, each at most `width` cells.
 
-    Notes
-    -----
     Where a line stands depends on the terminal's size, never on what has happened.  In a narrow terminal, charts are
     left out first, then bars.  In a low one, the charts' additional rows go first, then blank lines, then most of the
     lines below the channels, then what is felt in the car, then the travel, then the rest; the title before the state,
@@ -354,15 +350,15 @@ def _channel(channel: Channel, view: View, taller: int, width: int, glyphs: Glyp
     several = len(view.series) > 1
     names = [(channel.label, STRONG), (f"±{scale:g} {channel.unit}", DIM)] if several else []
     names = names or [(f"{channel.label} {channel.unit}", STRONG)]
-    rows = []
+    long, rows = _split(_room(view, width)), []
+    before = width - long - 2 if long else width
     for index in range(max(len(series), min(len(series) + taller, TALLEST))):
         name, style = names[index] if index < len(names) else ("", DIM)
         line = Text.assemble((_name(name, view, glyphs), style))
         if index < len(series):
-            rows.append(_row(line, channel, scale, series[index], width, glyphs))
+            rows.append(_row(line, channel, scale, series[index], before, glyphs))
         else:
             rows.append(line)
-    long = _split(_room(view, width))
     if long:
         lines = [
             Line(
@@ -388,15 +384,13 @@ def _room(view: View, width: int) -> int:
 
 
 def _row(line: Text, channel: Channel, scale: float, series: Series, width: int, glyphs: Glyphs) -> Text:
-    """Return `line`, which holds the channel's name, with series, bar and value added."""
+    """Return `line`, which holds the channel's name, with series, bar and value added, in front of the chart."""
     color = COLORS[series.role]
     value = series.values.get(channel.name)
     shown = None if value is None else value * channel.factor
     line.append(f"{series.label:<4}", Style(color=color))
-    number = f"{'-' if shown is None or not isfinite(shown) else format(round(shown, 2) + 0.0, '+.2f'):>7}"
-    room = width - len(line) - len(number) - 1
-    long = _split(room)
-    bar_cells = room - long - (2 if long else 0)
+    number = f"{'-' if shown is None or not math.isfinite(shown) else format(round(shown, 2) + 0.0, '+.2f'):>7}"
+    bar_cells = width - len(line) - len(number) - 1
     if bar_cells >= 9:
         line.append_text(bar(float("nan") if shown is None else shown, scale, bar_cells, color, glyphs))
     line.append(number)
@@ -557,9 +551,7 @@ class Screen:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Restore the screen."""
         if self._output is not None:
             self._live.stop()
@@ -683,6 +675,10 @@ def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
+UNUSED_REPLIES = {"refused": "with numbers that cannot be", "skipped": "bytes of no reply"}
+"""Labels of what was not used, by its counter."""
+
+
 def reply_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return rows about what controllers have answered; none if no reply is described."""
     rows = []
@@ -691,10 +687,6 @@ def reply_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
             more = "".join(f", {said[key]} {text}" for key, text in UNUSED_REPLIES.items() if said[key])
             rows.append(("replies", f"{said['received']} from {output['endpoint']}{more}"))
     return rows
-
-
-UNUSED_REPLIES = {"refused": "with numbers that cannot be", "skipped": "bytes of no reply"}
-"""Labels of what was not used, by its counter."""
 
 
 def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -161,16 +161,10 @@ def _word(key: str) -> str:
 
 
 class Operator:
-    """Understands keys: those that park at once, and those that ask for something else if Enter follows.
-
-    Attributes
-    ----------
-    chosen : str
-        The key that waits for Enter; empty if none does.
-    """
+    """Understands keys: those that park at once, and those that ask for something else if Enter follows."""
 
     def __init__(self) -> None:
-        self.chosen = ""
+        self.chosen = ""  # the key that waits for Enter; empty if none does
         self._word = False  # whether the newest keys are a word, which asks for nothing
         self._at = -math.inf  # when the newest key came [s]
 

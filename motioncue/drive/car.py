@@ -185,8 +185,6 @@ _STEPS = {1: _STEP.deriv(), 0: _STEP, -1: _STEP.integ(), -2: _STEP.integ(2)}
 def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> NDArray[np.void]:
     """Return the states of the virtual car on a scripted drive.
 
-    Notes
-    -----
     The car follows the road without slip: its heading is the path's tangent, its yaw rate speed times curvature.  With
     u the excursion that the road imposes on a mode and f the specific force that acts on it, each mode is
     ``x'' + 2 zeta omega (x' - u') + omega^2 (x - u - c f) = 0``.  The body rolls and pitches about the reference
@@ -225,8 +223,6 @@ def at_pace(states: NDArray[np.void], pace: Array, change: Array) -> NDArray[np.
 
     The `pace` is 1 where time passes as on the drive and 0 at a stand; `change` is its derivative [1/s].
 
-    Notes
-    -----
     With s(t) the time on the drive, the chain rule gives d/dt x(s) = x' s' and its derivative x'' s'^2 + x' s''.
     """
     found, pace, change = states.copy(), pace[:, None], change[:, None]

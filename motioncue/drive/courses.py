@@ -148,8 +148,6 @@ def _heading(state: NDArray[np.void]) -> float:
 def troubled(rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
     """Return the drive.
 
-    Notes
-    -----
     Frame k comes k / rate_hz after the first one, or not at all; an incident affects frames from the first one that is
     not before its time.
     """
@@ -260,8 +258,6 @@ def swing(time: NDArray[np.float64], duration_s: float, hz: float) -> tuple[NDAr
 def wave(axis: str, rate_hz: float = 60.0, duration_s: float | None = None) -> NDArray[np.void]:
     """Return the states of a parked car that something moves along, or turns about, one axis; ends at rest.
 
-    Notes
-    -----
     The motion is x(t) = X sin(pi t/T)^2 sin(2 pi f t) over T = 10 s with f = 0.4 Hz, and ends 3 s before the course
     does: four periods that grow and shrink, with a continuous acceleration.  Own derivation.
     """

@@ -10,9 +10,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from motioncue.errors import EndpointError, PacketError
 from motioncue.transports.endpoint import parse_endpoint
@@ -20,6 +22,7 @@ from motioncue.transports.line import Line, open_line
 from motioncue.transports.mapped import SHARED
 from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.wire.description import Gather, PlayerTable
+from motioncue.wire.packet import Packet
 
 BUFFER = 8192  # size of a buffer in memory that lists its variables [bytes]
 LATE_S = 0.25  # a longer delay is not caught up
@@ -47,40 +50,74 @@ def until(packages: Iterable[Paced], duration_s: float | None) -> Iterator[Paced
         yield each
 
 
+def blank(packet: Packet, count: int) -> npt.NDArray[np.void]:
+    """Return packets in which nothing stands but their constants: an array of their dtype."""
+    rows = np.zeros(count, packet.dtype)
+    for name, value in packet.constants.items():
+        rows[name] = value
+    return rows
+
+
 def ignore_sent(package: bytes, to: int) -> None:
     """Do nothing with a package that was sent: the default of a simulator's `on_sent`."""
 
 
-class DatagramSimulator:
-    """Sends datagrams without waiting for answers.
+class Player:
+    """Plays packages, each in time, and counts them; a subclass knows how one is sent."""
 
-    Attributes
-    ----------
-    on_sent : callable
-        Called in the thread that sends, with each package sent and the number of its endpoint; set it before `run`.
-    """
-
-    def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced]) -> None:
+    def __init__(self, packages: Iterable[Paced]) -> None:
         self._packages = packages
-        self._open((urls,) if isinstance(urls, str) else urls)
-        self.sent = self.lost = 0
-        self.replies = self.connections = 0  # this simulator has none
+        self.sent = self.lost = self.replies = self.connections = 0
         self._first = self._last = 0.0  # send times of the first and last frame [s]
         self._stop = threading.Event()
+        # Called in the thread that sends, with each package and the number of its endpoint; set it before `run`.
         self.on_sent: Callable[[bytes, int], object] = ignore_sent
 
     def run(self) -> None:
-        """Send all packages, or until `stop` is called."""
+        """Play all packages, or until `stop` is called; a pause is not caught up."""
         deadline = time.monotonic()
         try:
-            for each in self._packages:
+            for each in starmap(Paced, self._packages):
                 deadline = max(deadline + each.duration, time.monotonic() - LATE_S)
                 if self._stop.wait(max(0.0, deadline - time.monotonic())):
                     break
                 if each.package:
                     self._send(each)
+                else:
+                    self._leave()
         finally:
             self._close()
+
+    def _send(self, each: Paced) -> None:
+        raise NotImplementedError
+
+    def _leave(self) -> None:
+        pass
+
+    def _close(self) -> None:
+        pass
+
+    def _count_sent(self, now: float) -> None:
+        self.sent += 1
+        self._last = now
+        self._first = self._first or now
+
+    def stop(self) -> None:
+        """End `run` soon; may be called from any thread."""
+        self._stop.set()
+
+    def rate_hz(self) -> float:
+        """Return the mean rate of the frames sent [Hz]; 0 if it is not known yet."""
+        span = self._last - self._first
+        return (self.sent - 1) / span if span > 0.0 else 0.0
+
+
+class DatagramSimulator(Player):
+    """Sends datagrams without waiting for answers."""
+
+    def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced]) -> None:
+        super().__init__(packages)
+        self._open((urls,) if isinstance(urls, str) else urls)
 
     def _open(self, urls: Sequence[str]) -> None:
         self._senders = [open_sender(url) for url in urls]
@@ -102,18 +139,7 @@ class DatagramSimulator:
     def _count(self, each: Paced, to: int) -> None:
         self.on_sent(each.package, to)
         if each.motion:
-            self.sent += 1
-            self._last = time.monotonic()
-            self._first = self._first or self._last
-
-    def stop(self) -> None:
-        """End `run` soon; may be called from any thread."""
-        self._stop.set()
-
-    def rate_hz(self) -> float:
-        """Return the mean rate of the frames sent [Hz]; 0 if it is not known yet."""
-        span = self._last - self._first
-        return (self.sent - 1) / span if span > 0.0 else 0.0
+            self._count_sent(time.monotonic())
 
 
 class MemorySimulator(DatagramSimulator):
@@ -121,11 +147,6 @@ class MemorySimulator(DatagramSimulator):
 
     Where another mapping says which vehicle is the player's, three others stand beside it, and the order of them all
     changes while they drive.
-
-    Attributes
-    ----------
-    on_sent : callable
-        Called in the thread that writes, with each package written and 0; set it before `run`.
     """
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], gather: Gather) -> None:
@@ -283,26 +304,16 @@ class MemorySimulator(DatagramSimulator):
             first += part.size
 
 
-class FedSimulator:
+class FedSimulator(Player):
     """Plays packages to an engine that is fed by its program."""
 
     def __init__(self, feed: Callable[[bytes], object], packages: Iterable[Paced]) -> None:
-        self._feed, self._packages, self._stopped = feed, packages, threading.Event()
-        self.sent = 0
+        super().__init__(packages)
+        self._feed = feed
 
-    def run(self) -> None:
-        """Feed all of them, each in time; a pause is not caught up."""
-        due = time.monotonic()
-        for package in self._packages:
-            due = max(due + package.duration, time.monotonic() - LATE_S)
-            if self._stopped.wait(max(0.0, due - time.monotonic())):
-                return
-            self._feed(package.package)
-            self.sent += 1
-
-    def stop(self) -> None:
-        """End `run`."""
-        self._stopped.set()
+    def _send(self, each: Paced) -> None:
+        self._feed(each.package)
+        self._count_sent(time.monotonic())
 
 
 KEPT = 100_000  # arrival times to keep: five minutes at 333 Hz

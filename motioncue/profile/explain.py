@@ -1,4 +1,4 @@
-"""Validation errors in the words of a profile's author."""
+"""What a profile's author is told in words: what is wrong, what is allowed, which bounds are in force or off."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType
@@ -83,6 +83,7 @@ def shown(value: Any) -> str:
 
 
 def _lookup(tables: Any, path: str) -> Any:
+    """Return the value at a path; None for a key that is not there."""
     for step in path.replace("[", ".").replace("]", "").split(".") if path else ():
         if isinstance(tables, Mapping):
             tables = tables.get(step)
@@ -242,7 +243,8 @@ def bounds_in_force(profile: "Profile") -> list[str]:
         elif table == "none":
             lines.append('limits: "none", nothing is bounded')
         else:
-            rest = "" if _all_differ(table, default) else "; the rest as by default"
+            usual = any(getattr(table, key) == getattr(default, key) for key in table.__struct_fields__)
+            rest = "; the rest as by default" if usual else ""
             lines.append(f"{name}: {', '.join(_differing(table, default))}{rest}")
     for index, output in enumerate(profile.outputs):
         own = list(_differing(output.limits, type(output.limits)()))
@@ -253,11 +255,6 @@ def bounds_in_force(profile: "Profile") -> list[str]:
     if same:
         lines.insert(0, f"{' and '.join([', '.join(same[:-1]), same[-1]] if same[1:] else same)} as by default{beside}")
     return [f"bounds in force: {line}" for line in lines]
-
-
-def _all_differ(table: msgspec.Struct, default: msgspec.Struct) -> bool:
-    """Say whether no key has its default."""
-    return all(getattr(table, name) != getattr(default, name) for name in table.__struct_fields__)
 
 
 def _differing(table: Any, default: Any, place: str = "") -> Iterator[str]:

@@ -22,6 +22,7 @@ from motioncue.profile.explain import explain, shown
 from motioncue.profile.tables import (
     as_tuples,
     choose_preset,
+    differing,
     fill_from_presets,
     flat,
     given,
@@ -359,14 +360,9 @@ def _toml(value: Any) -> str:
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
     """Return the keys in which two profiles differ, with both values; None for a missing one."""
     parts = [name for name in Profile.__struct_fields__ if getattr(old, name) != getattr(new, name)]
-    before, after = (
-        dict(flat({name: msgspec.to_builtins(getattr(profile, name)) for name in parts})) for profile in (old, new)
+    return differing(
+        *(dict(flat({name: msgspec.to_builtins(getattr(profile, name)) for name in parts})) for profile in (old, new))
     )
-    return {
-        key: (before.get(key), after.get(key))
-        for key in dict.fromkeys((*before, *after))
-        if before.get(key) != after.get(key)
-    }
 
 
 def _tables(profile: Profile) -> dict[str, Any]:

@@ -33,6 +33,12 @@ def flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> It
             yield here, value
 
 
+def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the keys whose values differ, with both values; None for a missing one."""
+    pairs = {key: (before.get(key), after.get(key)) for key in dict.fromkeys((*before, *after))}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+
+
 def given(change: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str, Any]]:
     """Yield the dotted keys and values of a change; raise ConfigError if it is none."""
     if isinstance(change, Mapping):

@@ -38,8 +38,6 @@ def export(
 ) -> Exported:
     """Write a recording for other programs; return how many rows there are, and where.
 
-    Notes
-    -----
     Columns carry their unit: in the header of a CSV (``surge [m/s^2]``), in the field's metadata of Parquet, as the
     channel's unit of MDF4.  ``t`` [s] counts from the first tick in every table of a recording, and from the first
     frame where there are no ticks.  Parquet (``began`` in its metadata) and MDF4 have the time of day of that.

@@ -60,19 +60,11 @@ def is_mcap(data: bytes) -> bool:
 
 
 class Damage:
-    """The unreadable parts of a file: the first hundred findings as text, the others counted.
-
-    Attributes
-    ----------
-    count : int
-        Number of findings.
-    ended : bool
-        Whether the end of the data has been found: without one, its writer was killed or still writes.
-    """
+    """The unreadable parts of a file: the first hundred findings as text, the others counted."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.ended = False
+        self.count = 0  # findings
+        self.ended = False  # whether the data have an end: without one, their writer was killed or still writes
         self._said: list[str] = []
 
     def add(self, text: str) -> None:
@@ -210,15 +202,6 @@ class _Chunk(NamedTuple):
 class McapFile:
     """The readable messages of an MCAP file by topic.
 
-    Attributes
-    ----------
-    damage : Damage
-        What could not be read.
-    profile : str
-        The profile that its header names, such as ros2.
-
-    Notes
-    -----
     Chunks stay in the file and are unpacked one at a time, whenever messages in them are asked for.  Unpacked they may
     have up to 4 GiB, and up to 64 times the size of the file plus one chunk of 64 MiB; the rest is not read, and
     counted as damage.
@@ -488,9 +471,7 @@ def _complete(data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> bool:
         lengths = 9 + heads["length"]
         if (heads["opcode"] != MESSAGE).any() or (heads["channel"] != channel).any():
             return False
-        if (lengths < MESSAGE_HEAD).any():
-            return False
-        if (lengths > len(data) - places).any():
+        if (lengths < MESSAGE_HEAD).any() or (lengths > len(data) - places).any():
             return False
         found.append(np.stack([places, places + lengths], axis=1))
     bounds = np.concatenate(found)

@@ -71,8 +71,6 @@ def _made(path: Path, force: bool) -> tuple[Path, IO[bytes]]:
 class RecordingWriter:
     """One recording, written record by record: a context manager.
 
-    Notes
-    -----
     Everything up to the last `flush` is readable after a crash or a full disk.  A write that fails raises OSError; then
     leave the file as it is.
     """

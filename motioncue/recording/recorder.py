@@ -115,6 +115,11 @@ def sorted_out(data: bytes) -> Batch:
     )
 
 
+def count_in(data: bytes) -> int:
+    """Return the number of records in a ring's output."""
+    return sum(sorted_out(data).sizes().values())
+
+
 def _event(payload: bytes, transition: bool) -> Event:
     when, code, detail, before, after, value, limit = np.frombuffer(payload, EVENT_DTYPE, 1)[0].tolist()
     if transition:
@@ -139,15 +144,15 @@ class _Openings:
 
     def about(self) -> dict[str, str]:
         """Return what a file that begins within a session says of its opening."""
-        known = self._opening is not None and self._since is None and len(self._opening.data) <= OPENING_BYTES
-        return {"opening": self._opening.data.hex()} if known and self._opening is not None else {}
+        opening = self._opening
+        if opening is None or self._since is not None or len(opening.data) > OPENING_BYTES:
+            return {}
+        return {"opening": opening.data.hex()}
 
 
 class Recorder:
     """Records a run: a context manager around a thread that empties rings.
 
-    Notes
-    -----
     The loops never wait, whatever happens to the disk: records that do not fit into a ring are dropped and counted.
     After an error the recording goes on in another file as soon as one can be made.  What was lost is counted, and
     written as an event: `Hole`.  If the next of several rolled files cannot be made, it goes on in the one before.
@@ -218,8 +223,8 @@ class Recorder:
         """Return the number of records that a disk which does not answer has not taken when the run has ended."""
         if not self._gave_up or not self._thread.is_alive():
             return 0
-        waiting = sum(sum(sorted_out(ring.copy()).sizes().values()) for ring in self._rings)
-        kept = sum(sum(sorted_out(batch.data).sizes().values()) for batch in list(self._recent))
+        waiting = sum(count_in(ring.copy()) for ring in self._rings)
+        kept = sum(count_in(emptied.data) for emptied in list(self._recent))
         return waiting + (kept if self._last_s is not None else self._pending.total())
 
     def _unrecorded(self) -> int:
@@ -302,8 +307,7 @@ class Recorder:
         self._take()
         if self._last_s is not None:
             self._dump()
-            owed = [batch for batch in self._recent if batch.since < self._owed]
-            self._lost += sum(sum(sorted_out(batch.data).sizes().values()) for batch in owed)
+            self._lost += sum(count_in(emptied.data) for emptied in self._recent if emptied.since < self._owed)
         self._guarded(self._close)
 
     def _due(self, age: float) -> bool:
@@ -316,27 +320,27 @@ class Recorder:
         since, self._taken = self._taken, time.monotonic_ns()
         data, unfit = b"".join(ring.take() for ring in self._rings), self._unrecorded()
         hole = Hole(since, self._taken, unfit - self._unfit, "memory") if unfit > self._unfit else None
-        self._unfit, batch = unfit, Emptied(since, data, hole)
+        self._unfit, emptied = unfit, Emptied(since, data, hole)
         if self._last_s is None:
-            self._guarded(self._write, batch)
+            self._guarded(self._write, emptied)
             self._forget(since)
         else:
-            self._add_recent(batch, self._last_s)
+            self._add_recent(emptied, self._last_s)
             self._forget(self._recent[0].since if self._recent else self._taken)
         if self._unrecorded() and not self._short:
             self._short = True
             self._log.warning("recording: the disk is too slow; what finds no room in memory is lost, and counted")
 
-    def _add_recent(self, batch: Emptied, last_s: float) -> None:
+    def _add_recent(self, emptied: Emptied, last_s: float) -> None:
         """Add records to those in memory, and drop what is too old; what exceeds the memory is lost."""
-        self._recent.append(batch)
-        self._kept_bytes += len(batch.data)
+        self._recent.append(emptied)
+        self._kept_bytes += len(emptied.data)
         while self._recent[0].since < self._taken - 1e9 * last_s or self._kept_bytes > KEPT_BYTES_S * last_s:
             oldest = self._recent.popleft()
             self._kept_bytes -= len(oldest.data)
             self._openings.add(sorted_out(oldest.data))
             if oldest.since >= self._taken - 1e9 * last_s or oldest.since < self._owed:
-                self._lost += sum(sorted_out(oldest.data).sizes().values())
+                self._lost += count_in(oldest.data)
             if not self._recent:
                 break
 
@@ -411,8 +415,8 @@ class Recorder:
                 known = self._laps = [laps for laps in self._laps if laps.time >= since]
         return known
 
-    def _write(self, kept: Emptied) -> None:
-        batch = sorted_out(kept.data)
+    def _write(self, emptied: Emptied) -> None:
+        batch = sorted_out(emptied.data)
         if self._writer is None:  # an earlier write has failed
             self._lost += sum(batch.sizes().values())
             return
@@ -420,7 +424,7 @@ class Recorder:
         self._note()
         # Ticks come last: a file that is cut has what its last tick has read.
         self._writer.packages(batch.packages)
-        self._writer.events([*batch.events, *([] if kept.hole is None else [kept.hole.event()])])
+        self._writer.events([*batch.events, *([] if emptied.hole is None else [emptied.hole.event()])])
         self._writer.frames(batch.frames)
         self._writer.chassis(batch.chassis)
         self._writer.ticks(batch.ticks)
@@ -499,8 +503,8 @@ class Recorder:
         """
         asked, self._owed = self._taken, 0
         written = self._guarded(self._open)
-        for batch in list(self._recent):
-            written = written and self._guarded(self._write, batch)
+        for emptied in list(self._recent):
+            written = written and self._guarded(self._write, emptied)
             if time.monotonic_ns() - self._taken >= 1e9 * TAKE_S:
                 self._take()
         if not (written and self._guarded(self._close)):

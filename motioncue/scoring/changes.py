@@ -9,8 +9,6 @@ from motioncue.recording.drive import columns
 from motioncue.recording.recording import Drive
 from motioncue.recording.schema import Event
 
-__all__ = ["TOLERANCE", "Change", "Changes", "changes"]
-
 TOLERANCE = 1e-9
 """Of a channel's scale: well above what rounding comes to in a drive, far below what anybody sends or feels.
 

@@ -1,4 +1,4 @@
-"""Boundaries of gain and phase for the Objective Motion Cueing Test, from a file of the user's."""
+"""The Objective Motion Cueing Test of a cueing and its platform, and boundaries for it from a file of the user's."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,20 +21,6 @@ from motioncue.scoring.response import fundamental
 from motioncue.scoring.scene import sent
 from motioncue.scoring.senses import felt_by_pose
 from motioncue.virtual.platform_twin import drive_of
-
-__all__ = [
-    "ACCELERATIONS",
-    "FREQUENCIES",
-    "RATES_DEG_S",
-    "TESTS",
-    "Boundaries",
-    "Boundary",
-    "Response",
-    "Test",
-    "boundaries_of",
-    "omct",
-]
-
 
 Line: TypeAlias = tuple[float, ...]
 

@@ -14,8 +14,6 @@ from motioncue.platforms.build import Built
 from motioncue.platforms.settings import ActuatorBounds
 from motioncue.scoring.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
 
-__all__ = ["LEAST", "best_motion", "poses_at", "slopes_of"]
-
 Array: TypeAlias = npt.NDArray[np.float64]
 
 ROWS = 2  # of what is felt, from knot to knot
@@ -86,8 +84,6 @@ class _About(NamedTuple):
 def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
     """Return the motion whose perceived error is smallest within the bounds of every actuator.
 
-    Notes
-    -----
     Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
     that acceleration is linear between knots, and the states of the organs' lags at `RATE_HZ`, which are means of what
     goes in: all are of one size, however long the drive is.  Minimized is the sum of (weight x error in thresholds)^2

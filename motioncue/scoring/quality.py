@@ -29,22 +29,6 @@ from motioncue.scoring.senses import (
 )
 from motioncue.scoring.sickness import Sickness
 
-__all__ = [
-    "Felt",
-    "Quality",
-    "Worst",
-    "against_rest",
-    "by_sense",
-    "fast_tilt",
-    "felt_of",
-    "jolts",
-    "opposite",
-    "quality",
-    "rms",
-    "told_of_rest",
-    "worst",
-]
-
 FAST_TILT = np.radians(3.0)  # [rad/s]; tilt coordination goes unnoticed below (Groen and Bles 2004)
 LARGEST_LAG_S = 1.0
 HARDLY = 0.9  # share of what is missed at rest from which a platform shows next to nothing

@@ -20,24 +20,6 @@ from motioncue.scoring.sickness import Sickness
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "felt_figure",
-    "figure_of",
-    "image",
-    "omct_figure",
-    "omct_report",
-    "page",
-    "platform_report",
-    "plot_response",
-    "plot_traces",
-    "poses_figure",
-    "ranges_figure",
-    "score_report",
-    "side_figure",
-    "table",
-    "workspace_figure",
-]
-
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>

@@ -13,8 +13,6 @@ from motioncue.engine.assembly import cue, load_profile
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Profile
 
-__all__ = ["frequency_response", "fundamental", "step_response", "transfer_function"]
-
 Source: TypeAlias = Profile | str | Path | Algorithm
 
 INPUTS = tuple(channel.name for channel in MOTION if channel.name not in ("time", "frame_time"))
@@ -116,8 +114,6 @@ def fundamental(
 ) -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.float64]]:
     """Return the parts of signals at the frequency of a sine, and what remains of them.
 
-    Notes
-    -----
     Least squares with sine, cosine and a constant.
 
     Units: `phase` [rad].

@@ -1,4 +1,4 @@
-"""What the actuators of a platform are sent for cues."""
+"""A drive on a platform, ready for any number of cueings: what is sent, what is made of it, what is felt."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,8 +23,6 @@ from motioncue.scoring import optimum
 from motioncue.scoring.quality import Felt, felt_of, rms
 from motioncue.scoring.senses import RATE_HZ, Array, banded, felt_by_pose, felt_in_car, low_passed, sampled, up
 from motioncue.scoring.sickness import Sickness, sickness
-
-__all__ = ["Fitted", "Scene", "poses_of", "sent", "with_platform"]
 
 
 def sent(profile: Profile, cues: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
@@ -73,33 +71,17 @@ class Fitted(NamedTuple):
 
 
 class Scene:
-    """A drive on a platform, ready for any number of cueings.
-
-    Attributes
-    ----------
-    profile : Profile
-        The same profile.
-    built : Built
-        Its platform.
-    rate_hz : float
-        Ticks per second [Hz].
-    ticks : ndarray of MOTION_DTYPE, shape (m,)
-        What the algorithm reads at each tick.
-    car : Felt
-        What is felt in the car.
-    still : ndarray of float64, shape (6,)
-        Root mean square of what is missed on a platform at rest, by sense [thresholds].
-    """
+    """A drive on a platform, ready for any number of cueings."""
 
     def __init__(self, profile: Profile, motion: npt.NDArray[np.void]) -> None:
         assert profile.platform is not None
         self.profile = profile
         self.rate_hz = 1e9 / period_ns_of(profile)
-        self.ticks = _ticks(motion, profile)
+        self.ticks = _ticks(motion, profile)  # MOTION_DTYPE: what the algorithm reads at each tick
         self.built = build(profile.platform)
         self._truth = _between(motion, len(self.ticks), self.rate_hz)
         self.car = felt_of(felt_in_car(self._truth), self.rate_hz)
-        self.still = rms(self.car.told)
+        self.still = rms(self.car.told)  # what is missed on a platform at rest, by sense [thresholds]
         if not np.sqrt(np.mean(self.car.told**2)) > 1e-3:
             raise ConfigError("motion: found a drive on which nothing is felt, allowed is one with accelerations")
         slopes = optimum.slopes_of(self.built, np.zeros((1, 6)))[0]

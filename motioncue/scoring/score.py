@@ -25,22 +25,6 @@ from motioncue.scoring.scene import Scene, poses_of, with_platform
 from motioncue.scoring.senses import Array, sampled
 from motioncue.scoring.sickness import Sickness
 
-__all__ = [
-    "FORCES_FIRST",
-    "RATES_FIRST",
-    "WEIGHTINGS",
-    "Quality",
-    "Score",
-    "Traces",
-    "Weighed",
-    "apart",
-    "best_poses",
-    "need",
-    "score",
-    "trace",
-    "weighed",
-]
-
 FORCES_FIRST = np.ones(6)
 RATES_FIRST = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """Weights of the senses' errors in thresholds; with rates first, the thresholds of turning are halved."""
@@ -184,7 +168,7 @@ def trace(
     errors = {name: scene.errors(each) for name, each in felt.items()}
     found = []
     for name, weights in WEIGHTINGS.items():
-        least = min((name, "fits", "stopped"), key=lambda each: _error(weights, errors[each]))
+        least = min((name, "fits", "stopped"), key=lambda each: total_error(weights, errors[each]))
         poses[name], felt[name] = poses[least], felt[least]
         found.append(
             Weighed(*(weighed(weights, scene.still, errors[each], errors[least]) for each in ("fits", "stopped")))
@@ -235,7 +219,7 @@ def need() -> None:
         raise ConfigError(f'score: {error.name} is missing: pip install "motioncue[score]"') from error
 
 
-def _error(weights: Array, by_sense: Array) -> float:
+def total_error(weights: Array, by_sense: Array) -> float:
     """Return the error over all senses; infinite where a pose is out of reach."""
     error = float(np.sqrt(np.sum((weights * by_sense) ** 2)))
     return error if np.isfinite(error) else np.inf
@@ -243,7 +227,7 @@ def _error(weights: Array, by_sense: Array) -> float:
 
 def weighed(weights: Array, still: Array, found: Array, best: Array) -> float:
     """Return a score from errors by sense [thresholds]."""
-    at_rest, error, least = (_error(weights, each) for each in (still, found, best))
+    at_rest, error, least = (total_error(weights, each) for each in (still, found, best))
     if not at_rest - least > LEAST * at_rest:
         raise ConfigError("platform: found none whose best motion on this drive is better than standing still")
     return 100.0 * (at_rest - error) / (at_rest - least)

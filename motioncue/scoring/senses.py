@@ -17,25 +17,6 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 
-__all__ = [
-    "BAND_HZ",
-    "CANAL",
-    "OTOLITH",
-    "RATE_HZ",
-    "SENSES",
-    "STAGES",
-    "THRESHOLDS",
-    "banded",
-    "felt_by_pose",
-    "felt_in_car",
-    "felt_on_platform",
-    "low_passed",
-    "organ",
-    "perceived",
-    "sampled",
-    "up",
-]
-
 Array: TypeAlias = npt.NDArray[np.float64]
 Rational: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -75,8 +56,6 @@ def felt_in_car(motion: npt.NDArray[np.void]) -> Array:
 def felt_by_pose(poses: Array, rate_hz: float) -> Array:
     """Return what acts on the occupant of a platform, from its poses alone.
 
-    Notes
-    -----
     Speeds by central, accelerations by second differences of the poses: exact for what changes slowly beside the tick.
 
     Units: `poses` [rad].

@@ -19,8 +19,6 @@ import numpy.typing as npt
 from motioncue.core.channels import GRAVITY
 from motioncue.scoring.senses import Array
 
-__all__ = ["Sickness", "conflict", "dose", "incidence", "sickness", "weighting"]
-
 HIGH_PASS_HZ, LOW_PASS_HZ = 0.08, 0.63  # of Wf: f1, f2 of the band, Butterworth
 TRANSITION_HZ, TRANSITION_Q = 0.25, 0.86  # f4, Q4
 STEP_HZ, STEP_Q = (0.0625, 0.1), 0.80  # f5, f6, Q5 = Q6
@@ -85,8 +83,6 @@ def dose(vertical: Array, rate_hz: float) -> float:
 def conflict(force: Array, rates: Array, up: Array, rate_hz: float) -> Array:
     """Return the magnitude of sensed less expected vertical, from an upright rest on [m/s^2].
 
-    Notes
-    -----
     With w the angular velocity, f the specific force, a its part that is acceleration, and the canals' w' and their
     expectation w" linear in w: the sensed vertical obeys tau v' = f - v - tau w' x v, the expected one likewise with
     f" = (Ka a + Kvc x + Kac (f - v + v")) / (1 + Kac), x the integral of v - v".  By Heun's method.

@@ -50,8 +50,6 @@ IMPOSSIBLE = Outcome(-math.inf, -math.inf, math.inf, 1.0, 1.0)
 class Evaluator:
     """Scores settings of a profile's algorithm on drives.
 
-    Notes
-    -----
     Scores equal those of `motioncue.score`, but where a profile's own motion is better than the best one known: there
     that takes the profile's as the best, and this gives more than 100.  It can be pickled: another process prepares
     the drives again, and takes the errors of the best motion as they are.

@@ -65,18 +65,11 @@ class Archive:
     """Every setting that was scored, and the best within each of several bounds.
 
     It is the state of several searches, which so know what the others have scored.
-
-    Attributes
-    ----------
-    best : list of Found or None
-        For each of the bounds: the best settings so far, of those that keep it, if there are any.
-    scored : list of list of Outcome
-        What each setting was worth, in the order in which they were asked for.
     """
 
     def __init__(self, aim: str, bounds: Sequence[Bounds], state: State | None = None) -> None:
-        self.best: list[Found | None] = [None] * len(bounds)
-        self.scored: list[list[Outcome]] = []
+        self.best: list[Found | None] = [None] * len(bounds)  # of those that keep each of the bounds, if there are any
+        self.scored: list[list[Outcome]] = []  # what each setting was worth, as they were asked for
         self._aim, self._bounds, self._state = aim, list(bounds), state
         self._known: dict[tuple[float, ...], list[Outcome]] = {}
 
@@ -112,17 +105,7 @@ class Archive:
 
 
 class FrontSearch:
-    """Searches for the settings that score best within each share of a bound.
-
-    Attributes
-    ----------
-    best, first, evaluations
-        As those of `Search`.
-    aim : str
-        Name of the bound.
-    bound : float
-        The whole of it.
-    """
+    """Searches for the settings that score best within each share of a bound."""
 
     def __init__(
         self,

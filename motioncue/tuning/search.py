@@ -73,17 +73,7 @@ class State(Protocol):
 
 
 class Search:
-    """A search for the settings that score best within bounds.
-
-    Attributes
-    ----------
-    best : Found or None
-        The best settings so far: of those that keep the bounds, if there are any.
-    first : list of Outcome
-        What the first settings are worth, one per drive.
-    evaluations : int
-        Settings that were scored.
-    """
+    """A search for the settings that score best within bounds."""
 
     def __init__(
         self,
@@ -96,9 +86,9 @@ class Search:
         orders: Orders = (),
     ) -> None:
         self.parameters, self.pool, self.bounds, self.state = list(parameters), pool, bounds, state
-        self.best: Found | None = None
-        self.first: list[Outcome] = []
-        self.evaluations = 0
+        self.best: Found | None = None  # of those that keep the bounds, if there are any
+        self.first: list[Outcome] = []  # what the first settings are worth, one per drive
+        self.evaluations = 0  # settings that were scored
         self._seed, self._others, self._orders = seed, others, orders
         self._wide = max(2, len(self.parameters))  # the strategy is not made for one number alone
 

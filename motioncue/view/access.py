@@ -50,8 +50,6 @@ def parse_address(text: str) -> Address:
 class AccessCheck:
     """Checks requests to the page.
 
-    Notes
-    -----
     On loopback, the header Host must name this machine, because a page of another site can point its own name at it
     (DNS rebinding).  At any other host, the address has a token, which the page and its connection must show.  In both
     cases the connection's Origin must be the page's own, because a browser lets every site open one.
@@ -122,15 +120,10 @@ class Entrance:
 
     Where there are too many, the oldest connection of the host that has most of them makes room for the newest: a
     browser asks as soon as it is connected, so whoever says nothing waits in vain and in nobody's way.
-
-    Attributes
-    ----------
-    connections : dict of Connection to str
-        Those that have not been let in, oldest first, and their hosts.
     """
 
     def __init__(self, turned_away: Callable[[str], object]) -> None:
-        self.connections: dict[ServerConnection, str] = {}
+        self.connections: dict[ServerConnection, str] = {}  # not let in yet, oldest first, and their hosts
         self._turned_away = turned_away
         self._ceiling = _ceiling()
 

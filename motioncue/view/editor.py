@@ -15,7 +15,7 @@ from motioncue.platforms.settings import PlatformTable
 from motioncue.profile.explain import bounds_off
 from motioncue.profile.profile import KeptLaps, Output, Profile, Record, Source, differences, parse_profile
 from motioncue.profile.reference import NONE, Control, controls, item_of, sentences, values_of, with_item
-from motioncue.profile.tables import changed_text
+from motioncue.profile.tables import changed_text, differing
 from motioncue.safety.settings import Limits
 from motioncue.view.model import Watched
 
@@ -163,8 +163,6 @@ ALLOWED = {"switch": "true or false", "table": "true (given) or false (left out)
 class Editor:
     """Changes an engine's settings.
 
-    Notes
-    -----
     Every change goes through `retune`, and so through its checks.
     """
 
@@ -416,9 +414,4 @@ def _without_absent(value: Any) -> Any:
 
 def _changes(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
     """Return the keys in which two profiles differ, with both values, those of lists one by one."""
-    before, after = (dict(values_of(msgspec.to_builtins(profile))) for profile in (old, new))
-    return {
-        key: (before.get(key), after.get(key))
-        for key in dict.fromkeys((*before, *after))
-        if before.get(key) != after.get(key)
-    }
+    return differing(*(dict(values_of(msgspec.to_builtins(profile))) for profile in (old, new)))

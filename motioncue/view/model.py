@@ -32,36 +32,28 @@ class Watched(Protocol):
     @property
     def profile(self) -> Profile:
         """The profile in force."""
-        ...
 
     @property
     def requested(self) -> Profile:
         """The profile requested last."""
-        ...
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,)."""
-        ...
 
     def stats(self) -> dict[str, Any]:
         """Return the statistics so far."""
-        ...
 
     def retune(self, change: Change) -> None:
         """Change settings; raise ConfigError if they are refused."""
-        ...
 
     def engage(self) -> None:
         """Follow the input."""
-        ...
 
     def hold(self) -> None:
         """Hold the present motion."""
-        ...
 
     def park(self) -> None:
         """Fade to neutral and stay there."""
-        ...
 
 
 class Channel(NamedTuple):
@@ -286,29 +278,18 @@ they are loud."""
 
 
 class Frames:
-    """Makes frames of an engine's newest ticks.
-
-    Attributes
-    ----------
-    time_s : float
-        Time of the newest frame on the engine's grid [s].
-    names : tuple of str
-        Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``parks``, 1 if it
-        is told to be at neutral and else 0, ``says`` (the flags of `SAYS`), ``weight`` of the fade, ``lateness_us``,
-        ``speed`` [m/s], ``yaw`` [rad] and
-        the view's channels of the car, what is felt in it, the cue, the platform's ``pose``, and of each actuator the
-        position ``at`` [m or rad] and the share ``used``.
-        All SI; NaN where there is none.
-    """
+    """Makes frames of an engine's newest ticks."""
 
     def __init__(self, engine: Watched) -> None:
         self._engine = engine
         self._platform = PlatformInForce()
         self._pose: Row | None = None
         self._index = -1
-        self.time_s = 0.0
+        self.time_s = 0.0  # of the newest frame, on the engine's grid
         built = self.built()
         actuators = [] if built is None else built.names
+        # A frame's numbers, all SI, NaN where there is none.  state: index in `STATES`; parks: 1 if it is told to be at
+        # neutral; says: flags of `SAYS`; weight: of the fade; at: of an actuator [m or rad]; used: its share.
         self.names = (
             *("time", "state", "parks", "says", "weight", "lateness_us", "speed", "car.yaw"),
             *(f"car.{channel.name}" for channel in CHANNELS),

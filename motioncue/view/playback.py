@@ -38,8 +38,6 @@ class Minute(NamedTuple):
 class Recent:
     """Keeps the last minute of motion that the platform was driven with.
 
-    Notes
-    -----
     It looks at the newest tick, as the page does, and takes nothing from the ticks.  A drive ends where the platform is
     not driven, frames are missing, or time goes back; until the next one is long enough, the one before is the newest.
     """
@@ -133,8 +131,6 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
 class Played:
     """Plays the ticks of a recording in their own time, over and over; the page takes it for an engine.
 
-    Notes
-    -----
     A change of the settings takes the whole recording through the engine again, in the caller's thread; the ticks shown
     go on at the same moment of the drive.
     """

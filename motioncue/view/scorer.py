@@ -57,6 +57,11 @@ class Request(NamedTuple):
     """Whether better settings than those named ``now`` are looked for."""
 
 
+def _held(profile: Profile) -> Profile:
+    """Return a profile that takes frames as they are: those of a minute are bridged already."""
+    return msgspec.structs.replace(profile, source=msgspec.structs.replace(profile.source, bridge="hold"))
+
+
 class _Case:
     """Settings on a drive, as far as the best motion is not needed."""
 
@@ -64,8 +69,7 @@ class _Case:
         from motioncue.scoring.quality import fast_tilt
         from motioncue.scoring.scene import Scene, poses_of, with_platform
 
-        source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
-        self.scene = scene = Scene(with_platform(msgspec.structs.replace(profile, source=source)), motion)
+        self.scene = scene = Scene(with_platform(_held(profile)), motion)
         cues = scene.cues(scene.profile.cueing)
         asked = poses_of(cues)
         if not np.isfinite(asked).all():
@@ -89,7 +93,7 @@ def scores_of(
     if request.stretch is not None:
         yield from _corners(request, stale)
         return
-    from motioncue.scoring.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need
+    from motioncue.scoring.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need, total_error
 
     cases: dict[str, _Case] = {}
     columns: dict[str, dict[str, Any]] = {}
@@ -101,11 +105,11 @@ def scores_of(
         except (MotioncueError, ArithmeticError, ValueError) as error:
             columns[name] = {"why": str(error)}
             continue
-        columns[name] = {
-            "ratio": _total(FORCES_FIRST, case.errors["stopped"]) / _total(FORCES_FIRST, case.scene.still),
-            "ratio_rates": _total(RATES_FIRST, case.errors["stopped"]) / _total(RATES_FIRST, case.scene.still),
-            "fast_tilt": case.fast_tilt,
-        }
+        forces, rates = (
+            total_error(weights, case.errors["stopped"]) / total_error(weights, case.scene.still)
+            for weights in (FORCES_FIRST, RATES_FIRST)
+        )
+        columns[name] = {"ratio": forces, "ratio_rates": rates, "fast_tilt": case.fast_tilt}
     why = ""
     try:
         need()
@@ -148,8 +152,6 @@ def search(request: Request, tell: Callable[[dict[str, Any]], object]) -> None:
     """Tell how far a search for better settings is, and then what it has found: a front over the use of travel."""
     from motioncue.tuning.tune import tune
 
-    profile = request.profiles["now"]
-    source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
     about = {"number": request.number, "why": ""}
 
     def progress(done: int, total: int, best: float) -> None:
@@ -157,7 +159,7 @@ def search(request: Request, tell: Callable[[dict[str, Any]], object]) -> None:
 
     try:
         tuned = tune(
-            msgspec.structs.replace(profile, source=source),
+            _held(request.profiles["now"]),
             [request.motion],
             evaluations=EVALUATIONS,
             front="use",
@@ -176,11 +178,11 @@ def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> 
 
     That holds even if one of them is better than the best motion that was found.
     """
-    from motioncue.scoring.score import WEIGHTINGS, weighed
+    from motioncue.scoring.score import WEIGHTINGS, total_error, weighed
 
     weights = WEIGHTINGS[weighting]
     for errors in (each for other in beside for each in other.errors.values()):
-        best = errors if _total(weights, errors) < _total(weights, best) else best
+        best = errors if total_error(weights, errors) < total_error(weights, best) else best
     return {
         SCORES[weighting, made]: weighed(weights, case.scene.still, errors, best)
         for made, errors in case.errors.items()
@@ -197,12 +199,6 @@ def _best(case: _Case, weighting: str) -> Any:
     motion = optimum.best_motion(sampled(scene.car.slow, scene.rate_hz), scene.built, WEIGHTINGS[weighting])
     poses = optimum.poses_at(motion, scene.built, np.arange(len(scene.ticks)) / scene.rate_hz)
     return scene.errors(scene.felt(poses))
-
-
-def _total(weights: Any, errors: Any) -> float:
-    """Return the error over all senses; infinite where a pose is out of reach."""
-    total = float(np.sqrt(np.sum((weights * errors) ** 2)))
-    return total if np.isfinite(total) else np.inf
 
 
 def main(requests: IO[bytes], answers: IO[str]) -> None:
@@ -288,13 +284,6 @@ NOT_STARTED = "the process that judges cannot be started: {}"
 class Scorer:
     """Judges settings on the last minute, beside the engine.
 
-    Attributes
-    ----------
-    version : int
-        Grows with each `answer`.
-
-    Notes
-    -----
     The arithmetic is that of `motioncue.score`, in a process of its own at the lowest priority: in this one it would
     keep other threads from the interpreter.  The ticks need neither.  One minute is kept for several changes, so that
     they are compared on the same drive, and because its best motion takes longest.  A process that says nothing for
@@ -318,7 +307,7 @@ class Scorer:
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._closed = False
-        self.version = 0
+        self.version = 0  # grows with each `answer`
 
     def changed(self) -> None:
         """Have the settings scored when they have been left alone for a moment."""
@@ -555,8 +544,7 @@ def corner(profile: Profile, motion: npt.NDArray[np.void], begin_s: float, end_s
     from motioncue.scoring.scene import Scene, sent, with_platform
     from motioncue.scoring.senses import RATE_HZ, SENSES
 
-    source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
-    scene = Scene(with_platform(msgspec.structs.replace(profile, source=source)), motion)
+    scene = Scene(with_platform(_held(profile)), motion)
     assert scene.profile.platform is not None
     cues = scene.cues(scene.profile.cueing)
     table = msgspec.structs.replace(scene.profile.platform, lag_s=None, lag_damping=None)

@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -94,15 +93,6 @@ STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 class Server:
     """Serves the page of an engine; a context manager around its thread.
 
-    Attributes
-    ----------
-    counts : dict of str to int
-        What was refused and dropped so far: ``requests`` (of files and connections), ``malformed``, ``dropped``,
-        ``turned_away`` (connections before they were let in), ``starved`` (no descriptor was left for one), ``failed``
-        (defects of this server).
-
-    Notes
-    -----
     The engine's loops run without the GIL and share nothing with this thread but the newest tick, so a page that hangs,
     dies or floods cannot delay a tick.  A page that has not drawn its last frames is sent none, so nothing piles up.
     """
@@ -143,6 +133,8 @@ class Server:
         self._failed: BaseException | None = None
         self._end: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._run, name="motioncue view", daemon=True)
+        # What was refused and dropped so far.  turned_away: connections before they were let in; starved: no descriptor
+        # was left for one; failed: defects of this server.
         self.counts = dict.fromkeys(("requests", "malformed", "dropped", "turned_away", "starved", "failed"), 0)
         self._journal = Journal()
         self._contents = {  # read now: while the system has no descriptor left, no file can be opened
@@ -170,9 +162,7 @@ class Server:
             raise EndpointError(f"--view: {host}:{port} cannot be served: {why}") from self._failed
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Drop all pages and end."""
         self._end()
         self._wave.stop()

@@ -15,7 +15,7 @@ from motioncue.errors import ConfigError, MotioncueError, not_among
 from motioncue.safety.supervisor import State
 from motioncue.view.editor import Doubtful
 from motioncue.view.model import PARKS, WANTED, Watched
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.installation import drive_packages, make_simulator
 
 QUIET_S = 0.5  # without a frame, until a simulator counts as silent
 SPARE_S = 4.0  # beyond rising and fading in, before the wave begins
@@ -39,11 +39,6 @@ class TestWave:
     """Moves one axis and parks, by frames at the engine's own endpoint: all that guards a drive guards it.
 
     A virtual simulator plays it itself, by `player`, and its car stands for it; any other one must not send meanwhile.
-
-    Attributes
-    ----------
-    told : str
-        What is going on, or why the newest one ended; empty before the first.
     """
 
     __test__ = False  # it is no test, whatever its name
@@ -53,7 +48,7 @@ class TestWave:
         self._player = player
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        self.told = ""
+        self.told = ""  # what is going on, or why the newest one ended
         self._over_at = math.inf
 
     def news(self) -> str:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,28 +27,73 @@ from motioncue.core.channels import MOTION_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.drive.car import angles_and_rates, body_axes, drive
 from motioncue.drive.courses import FIRST, Wave, length_s
-from motioncue.drive.peers import DatagramListener
+from motioncue.drive.peers import DatagramListener, until
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
 from motioncue.engine.fitting import CHANNELS_KEPT, DRIVES, KEPT_HZ, KEPT_TYPE
 from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.reception import check_endpoints
 from motioncue.engine.replay import Heard, keep
-from motioncue.errors import ConfigError, EndpointError
+from motioncue.errors import ConfigError, EndpointError, PacketError, not_among
 from motioncue.frames.settings import UNWATCHED
 from motioncue.output.described import Described
 from motioncue.platforms.build import channels_of
 from motioncue.profile.profile import Profile, Record
 from motioncue.recording.mcap_reader import Settings
-from motioncue.recording.packages import Timed, feed
+from motioncue.recording.packages import ANY, Pick, Timed, feed, quoted
 from motioncue.recording.recorder import Batch
-from motioncue.recording.recording import Drive
+from motioncue.recording.recording import Drive, read_recording, sample_recording
+from motioncue.sources import SIMULATORS, DescribedSource, System, twin
+from motioncue.sources.described.twin import Car
+from motioncue.sources.interface import Twin
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.controller import ControllerListener
 from motioncue.virtual.platform_twin import PlatformListener, actuators_not_sent
-from motioncue.virtual.simulators import drive_packages, make_simulator, twin_of
 
 ATTEMPTS = 20  # attempts to find a pair of free ports
 TRACED = 30_000  # ticks from which the delay behind the cue is found
+
+SAMPLE = "sample"
+"""Name of the recording in the package, used unless a file of this name exists."""
+
+
+def twin_of(system: System) -> Twin:
+    """Return the simulator made of software that sends what a system sends."""
+    if isinstance(system, str) and system in SIMULATORS:
+        return twin(system)
+    source = system if isinstance(system, DescribedSource) else sources.by_profile(system)
+    if source is None:
+        raise ConfigError(f"system: {not_among(system, SIMULATORS)}")
+    return Car(source)
+
+
+def drive_packages(
+    system: System, name: str, rate_hz: float | None = None, duration_s: float | None = None
+) -> list[Any]:
+    """Return the packages that a simulator sends on a virtual drive."""
+    rate: dict[str, Any] = {} if rate_hz is None else {"rate_hz": rate_hz}
+    return list(twin_of(system).driven(name, duration_s=duration_s, **rate))
+
+
+def recorded_packages(
+    system: System, file: str, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+) -> list[Any]:
+    """Return the packages of a recording."""
+    path = sample_recording() if file == SAMPLE and not Path(file).exists() else Path(file)
+    recording = read_recording(path, system, pick)
+    try:
+        return list(until(twin_of(system).recorded(recording.packages, recording.times, rate_hz), duration_s))
+    except PacketError as error:
+        if quoted(path) in str(error):
+            raise
+        raise PacketError(f"recording {quoted(path)}: {error}") from error  # a packet of another system
+
+
+def make_simulator(system: System, urls: Sequence[str], packages: Iterable[Any], **settings: Any) -> Any:
+    """Return a simulator that plays `packages` to the engine at `urls`; `settings` are its own."""
+    module = twin_of(system)
+    check_endpoints(sources.source(system), urls)
+    return module.Simulator(urls, packages, **settings)
 
 
 class Installation:
@@ -125,9 +169,7 @@ class Installation:
             self._open = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Fade to neutral, then end everything."""
         self._open.close()
 
@@ -164,20 +206,14 @@ class Installation:
 
 
 class Course:
-    """The packages of a drive, once or lap after lap; waves may come in between, for which the car stands.
-
-    Attributes
-    ----------
-    detour : Detour or None
-        The wave that comes next or is under way.
-    """
+    """The packages of a drive, once or lap after lap; waves may come in between, for which the car stands."""
 
     def __init__(self, system: sources.System, drive: str, duration_s: float | None, *, endless: bool = False) -> None:
         self._name, self._endless = drive, endless
         self._driven = partial(twin_of(system).driven, drive, duration_s=duration_s)
         self._first = list(self._driven())
         self._length_s = length_s(drive) if duration_s is None else duration_s
-        self.detour: Detour | None = None
+        self.detour: Detour | None = None  # the wave that comes next or is under way
 
     def wave(self, axis: str, still_s: float) -> "Detour":
         """Return a wave that can come next; raise ConfigError if none can."""
@@ -221,19 +257,12 @@ class Course:
 
 
 class Detour:
-    """Plays a wave by a simulator that is on a drive, as a simulator of its own would.
-
-    Attributes
-    ----------
-    axis, still_s : str, float
-        What moves the car, and how long it stands before [s].
-    sent : int
-        Packages that the simulator has taken since its car began to slow down.
-    """
+    """Plays a wave by a simulator that is on a drive, as a simulator of its own would."""
 
     def __init__(self, course: Course, axis: str, still_s: float) -> None:
         self._course, self._ended = course, threading.Event()
-        self.axis, self.still_s, self.sent = axis, still_s, 0
+        self.axis, self.still_s = axis, still_s  # what moves the car, and how long it stands before [s]
+        self.sent = 0  # packages that the simulator has taken since its car began to slow down
 
     def run(self) -> None:
         """Play it, until the car is back at its pace or `stop` is called."""

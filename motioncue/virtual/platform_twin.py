@@ -146,8 +146,6 @@ class VirtualPlatform:
 def sensed(pose: Array, dt: float, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> tuple[Array, Array]:
     """Return what a driver on a moving frame feels: specific force less its value at rest, and rates.
 
-    Notes
-    -----
     Accelerations are central second differences, which have no delay; the first and the last tick repeat
     their neighbor.
 
@@ -186,8 +184,6 @@ def sensed(pose: Array, dt: float, head_m: tuple[float, float, float] = (0.0, 0.
 def delay_s(before: npt.ArrayLike, after: npt.ArrayLike, dt: float) -> float | None:
     """Return by how much `after` is later than `before` [s]; None if either does not move.
 
-    Notes
-    -----
     The place of the largest correlation coefficient of both speeds, up to half a second either way, refined by a
     parabola.
 

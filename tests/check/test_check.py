@@ -20,7 +20,7 @@ from motioncue.recording.recording import read_packages, read_recording, sample_
 from motioncue.sources.beamng.packets import MOTION
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.vehicle_physics_pro.packets import STATES
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 
 PACKAGES = {
     name: [frame.package for frame in drive_packages("city-car-driving", name) if frame.package]

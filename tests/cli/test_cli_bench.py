@@ -219,7 +219,7 @@ def test_a_thread_that_cannot_be_stopped_does_not_keep_the_process():
 
 UNSTOPPABLE = """
 import threading
-from motioncue.bench.latency import running
+from motioncue.bench.pacing import running
 with running(threading.Event().wait, lambda: 1 / 0):
     pass
 """

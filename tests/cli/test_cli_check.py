@@ -19,7 +19,7 @@ from motioncue.profile.profile import profile_text
 from motioncue.recording.recording import sample_recording
 from motioncue.sources import by_profile
 from motioncue.sources.beamng_simulink.packets import STATE
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.installation import drive_packages, make_simulator
 
 
 def run(*arguments):

@@ -18,8 +18,7 @@ from motioncue import sources
 from motioncue.cli import check, cli
 from motioncue.engine.replay import replay
 from motioncue.profile.profile import profile_text
-from motioncue.virtual.installation import ride
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.installation import drive_packages, make_simulator, ride
 
 STAGE = str(Path(__file__).parents[1] / "data" / "packets" / "described" / "dirt_rally_2.bin")
 

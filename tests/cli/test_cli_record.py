@@ -23,7 +23,7 @@ from motioncue.cli.terminal import Screen
 from motioncue.errors import PacketError
 from motioncue.profile.profile import Record, parse_profile, profile_text
 from motioncue.recording.recording import read
-from motioncue.virtual.simulators import recorded_packages
+from motioncue.virtual.installation import recorded_packages
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX")
 

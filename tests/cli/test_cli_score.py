@@ -14,7 +14,7 @@ pytest.importorskip("platformdirs")
 import motioncue
 from motioncue.cli import cli
 from motioncue.scoring import score as module
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 
 pytestmark = pytest.mark.search
 

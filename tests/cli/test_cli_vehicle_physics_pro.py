@@ -13,7 +13,7 @@ from motioncue.drive.peers import DatagramListener
 from motioncue.errors import ConfigError, EndpointError, PacketError
 from motioncue.output import dk
 from motioncue.sources.vehicle_physics_pro import packets as vpp
-from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
+from motioncue.virtual.installation import drive_packages, make_simulator, recorded_packages
 
 SYSTEM = "vehicle-physics-pro"
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from motioncue.cli.compare import Row, _table, _verdict
+from motioncue.cli.score import Row, _table, _verdict
 from motioncue.cli.tune import _verdict as tuned_verdict
 from motioncue.tuning.tune import Sensitivity
 

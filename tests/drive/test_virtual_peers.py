@@ -31,7 +31,7 @@ from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.city_car_driving.twin import INIT_PACKAGE as DRIVEN_INIT
 from motioncue.sources.city_car_driving.twin import Simulator, driven, encode_states
-from motioncue.virtual.simulators import recorded_packages
+from motioncue.virtual.installation import recorded_packages
 
 # The engine's answer to a virtual drive.
 

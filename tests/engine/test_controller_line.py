@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from controller_line import ControllerLine
 from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 from rich.console import Console
@@ -17,8 +18,8 @@ from smc3_firmware import Smc3
 import motioncue
 from motioncue.cli.terminal import ASCII, render
 from motioncue.cli.watch import EngineView
-from motioncue.virtual.controller import Controller, ControllerLine, Firmware
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.controller import Controller, Firmware
+from motioncue.virtual.installation import drive_packages, make_simulator
 
 pytestmark = [
     pytest.mark.rt,
@@ -145,9 +146,9 @@ def test_a_run_with_an_emergency_stop_and_a_pulled_cable(tmp_path, harm):
     plug = Plug(tmp_path / "line")
     path = rig(tmp_path, plug.path, DESCRIBED, "posts-4")
     profile = motioncue.load_profile(path)
-    controller = Traced(profile, Firmware(homing_s=0.5, enable_s=0.1, lost=harm, foreign=harm), seed=1)
+    controller = Traced(profile, Firmware(homing_s=0.5, enable_s=0.1), seed=1)
     with contextlib.ExitStack() as stack:
-        line = stack.enter_context(ControllerLine(controller, profile, seed=2))
+        line = stack.enter_context(ControllerLine(controller, profile, 2, lost=harm, foreign=harm))
         plug.put(line)
         stack.enter_context(driving(profile))
         with motioncue.Engine(profile) as engine:
@@ -180,7 +181,7 @@ def test_a_run_with_an_emergency_stop_and_a_pulled_cable(tmp_path, harm):
             controller.disable()  # and it lost its power with the cable
             controller.places = 0.5 * controller.places
             assert "not ready" in shown(engine)
-            again = stack.enter_context(ControllerLine(controller, profile, seed=3))
+            again = stack.enter_context(ControllerLine(controller, profile, 3, lost=harm, foreign=harm))
             plug.put(again)
             heard = engine.stats()["outputs"][0]["sent"]
             eventually(lambda: os.path.exists(plug.path))

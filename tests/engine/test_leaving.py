@@ -17,7 +17,7 @@ from motioncue.errors import ConfigError
 from motioncue.frames.settings import UNWATCHED
 from motioncue.platforms import build as platforms
 from motioncue.profile.profile import overridden
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 
 PERIOD = 3_000_030
 LONG_S = 700

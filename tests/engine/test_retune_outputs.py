@@ -19,7 +19,7 @@ from motioncue.platforms import build as platforms
 from motioncue.platforms.actuators import PARTS_OF_A_POSE
 from motioncue.platforms.settings import ActuatorBounds
 from motioncue.profile.profile import overridden
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 
 FADE_S = 0.3
 QUIET = 3  # ticks from the one that takes settings to the one in which they are in force

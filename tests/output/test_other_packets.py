@@ -15,7 +15,7 @@ from motioncue.errors import ConfigError
 from motioncue.output import packet as custom
 from motioncue.output.described import Described
 from motioncue.profile.profile import parse_profile
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 from motioncue.wire.description import PacketTable
 
 PROFILE = """

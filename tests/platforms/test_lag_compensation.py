@@ -18,8 +18,8 @@ from motioncue.errors import ConfigError
 from motioncue.output.actuation import OutputChain
 from motioncue.platforms import build as platforms
 from motioncue.recording.recording import at_ticks, sample_recording
+from motioncue.virtual.installation import drive_packages
 from motioncue.virtual.platform_twin import Drive, felt
-from motioncue.virtual.simulators import drive_packages
 
 MOST = 16.0  # the largest amplification that docs/platforms.md promises
 WIDE = "platform.post={min_m=-50, max_m=50, speed_m_s=1e5, acceleration_m_s2=1e9}"

@@ -17,7 +17,7 @@ from motioncue.errors import ConfigError
 from motioncue.platforms import build as platforms
 from motioncue.platforms.settings import platform_presets
 from motioncue.profile.profile import overridden, parse_profile
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 
 POSE = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
 PRESETS = sorted(name for name in platform_presets() if not name.startswith("box-"))  # machines with a frame

@@ -21,7 +21,7 @@ from motioncue.recording.packages import Pick, Raw, parse_recording
 from motioncue.recording.recording import read_recording, sample_recording
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.beamng_simulink.twin import driven as simulink_drive
-from motioncue.virtual.simulators import drive_packages, recorded_packages
+from motioncue.virtual.installation import drive_packages, recorded_packages
 
 ETHERNET, RAW, COOKED, NULL = 1, 101, 113, 0
 

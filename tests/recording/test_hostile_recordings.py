@@ -20,7 +20,7 @@ from motioncue.recording.mcap_reader import MAGIC, McapFile
 from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.recording import read, read_recording
 from motioncue.recording.schema import EVENT, HEADER, PACKAGE, SETTINGS, TICK, Event, bare
-from motioncue.virtual.simulators import recorded_packages
+from motioncue.virtual.installation import recorded_packages
 
 pytestmark = pytest.mark.search
 

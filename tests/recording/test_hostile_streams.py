@@ -13,7 +13,7 @@ from test_read_anything import packages_of
 
 import motioncue
 from motioncue.errors import MotioncueError
-from motioncue.virtual.simulators import SIMULATORS
+from motioncue.virtual.installation import SIMULATORS
 
 pytestmark = pytest.mark.search
 

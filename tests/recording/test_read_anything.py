@@ -20,7 +20,7 @@ from motioncue.recording.recorder import Recorder
 from motioncue.recording.recording import read_motion, read_packages, sample_recording
 from motioncue.recording.schema import Package
 from motioncue.sources.city_car_driving.packets import FRAME
-from motioncue.virtual.simulators import SIMULATORS, drive_packages
+from motioncue.virtual.installation import SIMULATORS, drive_packages
 
 SAMPLE = sample_recording()
 

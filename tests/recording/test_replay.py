@@ -28,8 +28,7 @@ from motioncue.recording.recorder import Recorder
 from motioncue.recording.recording import read, read_packages, sample_recording
 from motioncue.safety.supervisor import State
 from motioncue.sources.city_car_driving.packets import FRAME
-from motioncue.virtual.installation import ride
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages, ride
 
 PERIOD_NS = 3_000_030
 

@@ -20,8 +20,7 @@ from motioncue.output import dk
 from motioncue.recording.recording import read_motion
 from motioncue.sources.beamng.packets import GAUGES, MOTION
 from motioncue.sources.beamng.twin import Simulator, driven, encode_states
-from motioncue.virtual.installation import Installation, ride
-from motioncue.virtual.simulators import drive_packages, recorded_packages
+from motioncue.virtual.installation import Installation, drive_packages, recorded_packages, ride
 
 recorded = partial(recorded_packages, "beamng")
 

@@ -14,8 +14,7 @@ from motioncue.recording.recording import read_motion
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.beamng_simulink.packets import CONTROL, STATE, Options
 from motioncue.sources.beamng_simulink.twin import PHYSICS_STEPS, Simulator, driven
-from motioncue.virtual.installation import Installation
-from motioncue.virtual.simulators import recorded_packages
+from motioncue.virtual.installation import Installation, recorded_packages
 
 recorded = partial(recorded_packages, "beamng-simulink")
 

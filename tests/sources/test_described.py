@@ -25,8 +25,7 @@ from motioncue.sources import DescribedSource, system_of
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.described.channels import CHANNELS, UNITS
 from motioncue.sources.described.twin import channel_values, encode
-from motioncue.virtual.installation import ride
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages, ride
 from motioncue.wire.description import SourcePacket
 from motioncue.wire.packet import Derivation
 

@@ -13,8 +13,7 @@ from reference.rigid_body import Axes, by_matrices
 
 from motioncue import sources
 from motioncue.drive.car import SCRIPTS, drive
-from motioncue.virtual.installation import Course
-from motioncue.virtual.simulators import SIMULATORS, drive_packages
+from motioncue.virtual.installation import SIMULATORS, Course, drive_packages
 from motioncue.wire.packet import Derivation
 
 NED = Axes((1, 0, 0), (0, 0, -1), (1, 0, 0), (0, 0, -1))

@@ -16,7 +16,7 @@ from motioncue.errors import ConfigError
 from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.sources import DescribedSource, system_of
 from motioncue.sources.described.twin import channel_values, encode
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 from motioncue.wire.messages import CIPHER_BYTES, Cipher
 
 PROFILE = "gran-turismo-7-dk"

@@ -14,7 +14,7 @@ from motioncue.output.packet import replies_of
 from motioncue.platforms.build import channels_of
 from motioncue.profile.profile import parse_profile
 from motioncue.virtual.controller import Controller
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 
 START = 1_000_000_000
 RISE_S, FADE_S = 1.0, 0.5

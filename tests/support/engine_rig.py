@@ -99,7 +99,7 @@ class Background:
 PLAYER = """
 import sys
 from motioncue.sources.city_car_driving.twin import Simulator
-from motioncue.virtual.simulators import recorded_packages
+from motioncue.virtual.installation import recorded_packages
 packages = recorded_packages("city-car-driving", sys.argv[2], rate_hz=float(sys.argv[3]))
 simulator = Simulator(sys.argv[1], packages, timeout_s=60.0)
 simulator.run()

@@ -16,7 +16,7 @@ from motioncue.recording import mcap_reader
 from motioncue.recording.mcap_reader import MAGIC
 from motioncue.recording.mcap_writer import RecordingWriter
 from motioncue.recording.schema import Event, Package
-from motioncue.virtual.simulators import drive_packages, recorded_packages
+from motioncue.virtual.installation import drive_packages, recorded_packages
 
 PROFILE = motioncue.load_profile("beamng-dk")
 SECONDS = 2

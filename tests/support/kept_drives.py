@@ -13,7 +13,7 @@ from motioncue.engine.replay import START_NS, keep
 from motioncue.profile.profile import Record
 from motioncue.recording.recording import read
 from motioncue.sources.city_car_driving.packets import FRAME
-from motioncue.virtual.simulators import drive_packages, recorded_packages
+from motioncue.virtual.installation import drive_packages, recorded_packages
 
 FOLDER = Path(__file__).parents[1] / "data" / "drives"
 

@@ -15,7 +15,7 @@ from motioncue.drive.courses import Course
 from motioncue.engine.pipeline import Pipeline
 from motioncue.frames.settings import UNWATCHED
 from motioncue.sources import SIMULATORS, by_profile, described_profiles
-from motioncue.virtual.simulators import SAMPLE, drive_packages, recorded_packages, twin_of
+from motioncue.virtual.installation import SAMPLE, drive_packages, recorded_packages, twin_of
 
 START = 1_000_000_000
 PERIOD = 3_000_030  # [ns], 333.33 Hz

@@ -22,7 +22,7 @@ from motioncue.errors import EndpointError
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.mapped import Finder
 from motioncue.transports.memory import Memory
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.installation import drive_packages, make_simulator
 from motioncue.wire.description import Gather, SharedMemory, SourceField, SourcePacket, SourceWindow, Window
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files in /dev/shm")

@@ -25,7 +25,7 @@ from motioncue.recording.recorder import sorted_out
 from motioncue.sources.described.forms import gather_of
 from motioncue.sources.described.source import DescribedSource
 from motioncue.transports.memory import Memory
-from motioncue.virtual.simulators import drive_packages, make_simulator
+from motioncue.virtual.installation import drive_packages, make_simulator
 from motioncue.wire.description import SharedMemory, SourceField, SourcePacket, SourceWindow
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files in /dev/shm")

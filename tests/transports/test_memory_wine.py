@@ -17,7 +17,7 @@ from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.reception import Listener
 from motioncue.recording.recorder import sorted_out
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import drive_packages
 
 COMPILER, WINE = shutil.which("x86_64-w64-mingw32-gcc"), shutil.which("wine")
 SOURCE = os.path.join(os.path.dirname(__file__), "..", "windows", "memory.c")

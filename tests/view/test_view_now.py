@@ -18,8 +18,7 @@ from motioncue.safety.supervisor import State
 from motioncue.view.access import Address
 from motioncue.view.model import PAST_HZ
 from motioncue.view.server import AHEAD, Server
-from motioncue.virtual.installation import Installation
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.installation import Installation, drive_packages
 
 pytestmark = pytest.mark.rt
 

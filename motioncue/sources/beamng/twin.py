@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import FIRST, Lap, course
-from motioncue.drive.peers import DatagramSimulator, Paced
+from motioncue.drive.peers import DatagramSimulator, Paced, blank
 from motioncue.sources.beamng.packets import GAUGES, MOTION, identify
 
 RATE_HZ = 60.0
@@ -18,10 +18,7 @@ Simulator = DatagramSimulator
 
 def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
     """Return the packets of both streams for `states`, ndarray of STATE_DTYPE: two arrays of their dtypes."""
-    motion, gauges = (np.zeros(len(states), packet.dtype) for packet in (MOTION, GAUGES))
-    for packet, rows in ((MOTION, motion), (GAUGES, gauges)):
-        for name, value in packet.constants.items():
-            rows[name] = value
+    motion, gauges = (blank(packet, len(states)) for packet in (MOTION, GAUGES))
     for name in ("position", "velocity"):
         north, east, down = states[name].T
         motion[f"{name}_x"], motion[f"{name}_y"], motion[f"{name}_z"] = east, north, -down

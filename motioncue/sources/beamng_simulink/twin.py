@@ -3,7 +3,6 @@
 import contextlib
 import select
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from motioncue.drive.car import angles_and_rates, body_axes
 from motioncue.drive.courses import FIRST, Lap, course
-from motioncue.drive.peers import LATE_S, Paced, ignore_sent
+from motioncue.drive.peers import LATE_S, Paced, Player
 from motioncue.errors import PacketError
 from motioncue.sources.beamng_simulink.packets import CONTROL, REPLY_PORT, STATE, WHEELS, Options
 from motioncue.transports.endpoint import parse_endpoint
@@ -31,15 +30,6 @@ _DOUBLES = struct.Struct("<64d")
 class Coupling:
     """BeamNG's own loop, called once per physics step.
 
-    Attributes
-    ----------
-    stalls : int
-        How often no answer came in BeamNG's longest wait.
-    ignored : int
-        Answers that were ignored: malformed, or with an id that is not larger than all before it.
-    controls : dict of str to float
-        Fields set by the answers: every value that was not NaN.
-
     Units: `receive` [s].
     """
 
@@ -56,8 +46,9 @@ class Coupling:
         self._sent = 0  # messages since the last stall
         self._newest = 0.0  # the largest id answered
         self._skipped = 0  # physics steps since the last message
-        self.stalls = self.ignored = 0
-        self.controls: dict[str, float] = {}
+        self.stalls = 0  # how often no answer came in BeamNG's longest wait
+        self.ignored = 0  # answers that were malformed, or with an id that is not larger than all before it
+        self.controls: dict[str, float] = {}  # fields set by the answers: every value that was not NaN
 
     def step(self, message: bytes) -> bool:
         """Do a physics step; return whether it sent `message`."""
@@ -99,16 +90,9 @@ class _Stopped(Exception):
     """Ends a wait for an answer."""
 
 
-class Simulator:
+class Simulator(Player):
     """Plays BeamNG with its coupling loaded.
 
-    Attributes
-    ----------
-    on_sent : callable
-        Called in the thread that sends, with each message sent and 0; set it before `run`.
-
-    Notes
-    -----
     Simulated time stands still while the simulator waits for an answer, so a stalled engine loses no frame.
 
     Units: `clock` [s], `pace` [s].
@@ -125,8 +109,8 @@ class Simulator:
         pace: Callable[[float], bool] | None = None,
     ) -> None:
         (url,) = (urls,) if isinstance(urls, str) else urls
-        self._packages, self._timeout_s, self._clock = packages, timeout_s, clock
-        self._stop = threading.Event()
+        super().__init__(packages)
+        self._timeout_s, self._clock = timeout_s, clock
         self._pace = pace or self._stop.wait
         sender, (host, port, scope) = open_sender(url)
         sender.close()
@@ -135,11 +119,8 @@ class Simulator:
         listen = loopback if parse_endpoint(url).local else anybody
         self._socket = open_receiver(f"udp://{listen}:{reply_port}")
         self._socket.setblocking(False)
-        self.sent = self.replies = self.lost = self.connections = 0
-        self._first = self._last = 0.0  # send times of the first and last message [s]
         self._past = [0, 0]  # stalls and ignored answers of earlier controllers
         self.coupling = self._loaded()
-        self.on_sent: Callable[[bytes, int], object] = ignore_sent
 
     def _loaded(self) -> Coupling:
         return Coupling(self._transmit, self._receive)
@@ -176,9 +157,7 @@ class Simulator:
             self.on_sent(message, 0)
         except OSError:
             self.lost += 1
-        self.sent += 1
-        self._last = self._clock()
-        self._first = self._first or self._last
+        self._count_sent(self._clock())
 
     def _receive(self, timeout_s: float) -> bytes | None:
         """Return the next answer, waiting up to the timeout; None if there is none."""
@@ -196,15 +175,6 @@ class Simulator:
             else:
                 self.replies += 1
                 return answer
-
-    def stop(self) -> None:
-        """End `run` soon; may be called from any thread."""
-        self._stop.set()
-
-    def rate_hz(self) -> float:
-        """Return the mean rate of the messages sent [Hz]; 0 if it is not known yet."""
-        span = self._last - self._first
-        return (self.sent - 1) / span if span > 0.0 else 0.0
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:

@@ -2,9 +2,8 @@
 
 import math
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from motioncue.drive.car import product
 from motioncue.drive.courses import FIRST, Lap, course
-from motioncue.drive.peers import Paced, ignore_sent
+from motioncue.drive.peers import Paced, Player, blank
 from motioncue.errors import EndpointError, PacketError
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.endpoint import parse_endpoint
@@ -32,9 +31,7 @@ LEAVE = Paced(0.0, b"")
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     """Return the frame packages for `states`, ndarray of STATE_DTYPE: an ndarray of the frame's dtype."""
-    frames = np.zeros(len(states), FRAME.dtype)
-    for name, value in FRAME.constants.items():
-        frames[name] = value
+    frames = blank(FRAME, len(states))
     frames["frame_time"] = np.diff(states["time"], prepend=states["time"][:1])
     for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
         frames[name] = states[name] @ WORLD_FROM_NED.T
@@ -74,16 +71,9 @@ def recorded(
         yield Paced(duration, package)
 
 
-class Simulator:
+class Simulator(Player):
     """Plays City Car Driving in lock-step: connects, sends a package, waits for the reply, sends the next.
 
-    Attributes
-    ----------
-    on_sent : callable
-        Called in the thread that sends, with each package sent and 0; set it before `run`.
-
-    Notes
-    -----
     As the document says, it tries to connect at each frame until it succeeds; frames driven meanwhile are lost.  If the
     engine goes away it tries again, and begins with the init package.
     """
@@ -91,40 +81,18 @@ class Simulator:
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, timeout_s: float = 2.0) -> None:
         (self.url,) = (urls,) if isinstance(urls, str) else urls
         parse_endpoint(self.url, STREAMS)
-        self._packages = packages
+        super().__init__(packages)
         self.timeout_s = timeout_s
-        self.sent = self.replies = self.connections = self.lost = 0
         self._socket: Any = None
         self._init = b""
-        self._first = self._last = 0.0  # send times of the first and last frame [s]
-        self._stop = threading.Event()
-        self.on_sent: Callable[[bytes, int], object] = ignore_sent
 
-    def run(self) -> None:
-        """Play all packages, or until `stop` is called."""
-        deadline = time.monotonic()
-        try:
-            for duration, package, *_ in self._packages:
-                deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not catch up after a pause
-                if self._stop.wait(max(0.0, deadline - time.monotonic())):
-                    break
-                if not package:
-                    self._disconnect()
-                elif package[2] == INIT.constants["type"]:
-                    self._begin(package)
-                else:
-                    self._play(package)
-        finally:
-            self._disconnect()
-
-    def stop(self) -> None:
-        """End `run` soon; may be called from any thread."""
-        self._stop.set()
-
-    def rate_hz(self) -> float:
-        """Return the mean rate of the frames sent [Hz]; 0 if it is not known yet."""
-        span = self._last - self._first
-        return (self.sent - 1) / span if span > 0.0 else 0.0
+    def _send(self, each: Paced) -> None:
+        if each.package[2] == INIT.constants["type"]:
+            self._begin(each.package)
+        elif self._connected() and self._exchanged(each.package):
+            self._count_sent(time.monotonic())
+        else:
+            self.lost += 1
 
     def _begin(self, package: bytes) -> None:
         self._init = package
@@ -132,14 +100,6 @@ class Simulator:
             return
         while not self._connected() and not self._stop.wait(0.05):
             pass
-
-    def _play(self, package: bytes) -> None:
-        if self._connected() and self._exchanged(package):
-            self.sent += 1
-            self._last = time.monotonic()
-            self._first = self._first or self._last
-        else:
-            self.lost += 1
 
     def _connected(self) -> bool:
         if self._socket is not None:
@@ -149,7 +109,7 @@ class Simulator:
             self._socket.settimeout(self.timeout_s)
             self._exchange(self._init)
         except (EndpointError, OSError, PacketError) as error:
-            self._disconnect()
+            self._close()
             if isinstance(error.__cause__, socket.gaierror):
                 raise  # a host name that cannot be resolved is not worth retrying
             return False
@@ -160,7 +120,7 @@ class Simulator:
         try:
             self._exchange(package)
         except (OSError, PacketError):
-            self._disconnect()
+            self._close()
             return False
         return True
 
@@ -182,7 +142,9 @@ class Simulator:
             data += piece
         return data
 
-    def _disconnect(self) -> None:
+    def _close(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+    _leave = _close

@@ -58,8 +58,6 @@ def quaternions(matrices: Array) -> Array:
 def ordered_angles(matrices: Array, order: Sequence[str]) -> Array:
     """Return the angles roll, pitch, yaw, shape (3, n), that turn the world's axes into the car's in an order.
 
-    Notes
-    -----
     With i, j, k the axes in order and e = 1 if they follow each other cyclically, else -1, the matrix has e sin(b) at
     (i, k), where b is the middle angle.  Own derivation.
     """

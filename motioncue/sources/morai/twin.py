@@ -10,7 +10,7 @@ import numpy.typing as npt
 from motioncue.core.channels import GRAVITY
 from motioncue.drive.car import angles_and_rates, body_axes, product
 from motioncue.drive.courses import FIRST, Lap, course
-from motioncue.drive.peers import DatagramListener, DatagramSimulator, Paced
+from motioncue.drive.peers import DatagramListener, DatagramSimulator, Paced, blank
 from motioncue.sources.morai import packets as protocol
 from motioncue.sources.morai.messages import (
     COLLISION_DATA,
@@ -21,7 +21,6 @@ from motioncue.sources.morai.messages import (
     TRAFFIC_LIGHT,
 )
 from motioncue.sources.morai.packets import identify
-from motioncue.wire.packet import Packet
 
 RATE_HZ = 50.0
 """Physics steps per second [Hz]."""
@@ -43,13 +42,6 @@ ENU_TURN = 0.0, -math.sqrt(0.5), -math.sqrt(0.5), 0.0  # ENU_FROM_NED as a quate
 FLU_TURN = 0.0, -1.0, 0.0, 0.0  # FLU_FROM_FRD, which is its own inverse
 
 
-def _rows(packet: Packet, count: int) -> npt.NDArray[np.void]:
-    rows = np.zeros(count, packet.dtype)
-    for name, value in packet.constants.items():
-        rows[name] = value
-    return rows
-
-
 def _in_car(states: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
     """Return a vector of `states` along the car's forward, left, up axes."""
     return body_axes(states, name) @ FLU_FROM_FRD.T
@@ -57,7 +49,7 @@ def _in_car(states: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     """Return the status (version 4, without stamps) for `states` of STATE_DTYPE: an array of its dtype."""
-    rows = _rows(STATUS, len(states))
+    rows = blank(STATUS, len(states))
     (roll, nose_up, from_north), *_ = angles_and_rates(states)
     velocity = 3.6 * _in_car(states, "velocity")
     rows["ctrl_mode"], rows["gear"], rows["map_data_id"] = 1, 4, 1
@@ -78,7 +70,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 
 def encode_imu(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     """Return the IMU's message (without stamps) for `states` of STATE_DTYPE: an array of its dtype."""
-    rows = _rows(INERTIAL, len(states))
+    rows = blank(INERTIAL, len(states))
     rows["orientation"] = product(product(ENU_TURN, states["orientation"]), FLU_TURN)
     rows["angular_velocity"] = _in_car(states, "angular_velocity")
     felt = states.copy()
@@ -159,16 +151,10 @@ def recorded(
 
 
 class Simulator(DatagramSimulator):
-    """Plays MORAI: sends datagrams, and receives commands where requested.
-
-    Attributes
-    ----------
-    commands : DatagramListener
-        The number of commands by name, and the last one of each.
-    """
+    """Plays MORAI: sends datagrams, and receives commands where requested."""
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, commands: Sequence[str] = ()) -> None:
-        self.commands = DatagramListener(protocol, commands)
+        self.commands = DatagramListener(protocol, commands)  # how many of each name came, and the last one
         self._listens = bool(commands)
         super().__init__(urls, packages)
 

@@ -1,12 +1,8 @@
 // Settings A and B compared blind, over several laps: the rider knows them as "this" and "that", and says which was better.
 
-const FEW = 5;              // answers until the tally says something
+import { button, make } from "./elements.js";
 
-const make = (name, more = {}, ...inside) => {
-  const made = Object.assign(document.createElement(name), more);
-  made.append(...inside);
-  return made;
-};
+const FEW = 5;              // answers until the tally says something
 
 // Probability that one of two is preferred so often, or more, by chance alone: both ends of the binomial distribution.
 export function chance(most, all) {
@@ -38,12 +34,6 @@ export class Blind {
   // `swap(slot, why, sure)` asks for settings; `draw()` returns whether "this" is A in the next turn.
   constructor(place, { swap, draw = () => crypto.getRandomValues(new Uint8Array(1))[0] < 128 }) {
     Object.assign(this, { place, swap, draw, on: false, slot: "A", differs: "" });
-  }
-
-  button(text, act, className = "") {
-    const button = make("button", { type: "button", textContent: text, className });
-    button.addEventListener("click", act);
-    return button;
   }
 
   // Begins when the other settings are in force: what is asked about them is asked before.
@@ -105,16 +95,16 @@ export class Blind {
     const { A, B } = this.votes, applied = this.slot === this.slotOf(this.felt);
     this.keep();
     const choose = make("div", { className: "pair" }, ...["this", "that"].map((word) => {
-      const button = this.button(word, () => this.feel(word));
-      button.setAttribute("aria-pressed", String(this.felt === word));
-      return button;
+      const choice = button(word, () => this.feel(word));
+      choice.setAttribute("aria-pressed", String(this.felt === word));
+      return choice;
     }));
-    const say = make("div", { className: "pair" }, this.button("this was better", () => this.better("this")), this.button("that was better", () => this.better("that")));
+    const say = make("div", { className: "pair" }, button("this was better", () => this.better("this")), button("that was better", () => this.better("that")));
     this.place.replaceChildren(
       make("h2", { textContent: `Blind, turn ${this.turns}` }),
       make("p", { className: "quiet", textContent: `${applied ? `You feel ${this.felt}` : "changing …"}. Go back and forth, a lap each or as often as you like.` }),
       choose, make("h3", { textContent: "Which was better?" }), say,
-      make("div", { className: "row" }, this.button("no difference", () => this.better(null)), make("span", { className: "spacer" }), this.button(`End, and show the tally of ${A + B + this.none}`, () => this.end(""))));
+      make("div", { className: "row" }, button("no difference", () => this.better(null)), make("span", { className: "spacer" }), button(`End, and show the tally of ${A + B + this.none}`, () => this.end(""))));
     this.hide(true);
   }
 
@@ -145,15 +135,15 @@ export class Blind {
     const { A, B } = this.votes, most = A > B ? "A" : "B", all = A + B, times = Math.max(A, B);
     const told = why || (!all ? "Nothing was preferred" : A === B ? `A and B: ${A} each` : `${most} was better in ${times} of ${all}`);
     const sure = all < FEW ? `Fewer than ${FEW} answers say little.` : `By chance alone it would be so clear in ${Math.round(100 * chance(times, all))} % of cases.`;
-    const keep = !why && A !== B ? [this.button(`Take ${most}`, () => {
+    const keep = !why && A !== B ? [button(`Take ${most}`, () => {
       this.swap(most, `preferred blind in ${times} of ${all}`, true);
       this.close();
-    }, "strong")] : [];
+    }, { className: "strong" })] : [];
     this.place.replaceChildren(
       make("h2", { textContent: told }),
       make("table", {}, ...[["A", A], ["B", B], ["no difference", this.none]].map(([name, many]) => make("tr", {}, make("th", { textContent: name }), make("td", { textContent: many })))),
       make("p", { className: "quiet", textContent: why ? "" : sure }),
-      make("div", { className: "pair" }, ...keep, this.button("Close", () => this.close())));
+      make("div", { className: "pair" }, ...keep, button("Close", () => this.close())));
     this.hide(true);
   }
 }

@@ -1,6 +1,7 @@
 // What settings are worth on the last minute or a marked stretch, beside each other, and better ones that a search finds.
 
-import { History } from "./history.js";
+import { $, button, make as element } from "./elements.js";
+import { History } from "./timeline.js";
 
 const MINUTE = [
   ["fits", "score, asked less", "Score of what is asked, turned down as a whole until the platform can follow: 0 as at rest, 100 as the best motion known in advance", 1, ""],
@@ -11,17 +12,8 @@ const MINUTE = [
 ];
 const SENSES = ["surge", "sway", "heave", "roll rate", "pitch rate", "yaw rate"];
 
-const $ = (id) => document.getElementById(id);
-const make = (tag, text, more = {}, ...inside) => {
-  const made = Object.assign(document.createElement(tag), { textContent: text }, more);
-  made.append(...inside);
-  return made;
-};
-const small = (text, title, act) => {
-  const button = make("button", text, { type: "button", className: "small", title });
-  button.addEventListener("click", act);
-  return button;
-};
+const make = (tag, textContent, more = {}, ...inside) => element(tag, { textContent, ...more }, ...inside);
+const small = (text, title, act) => button(text, act, { className: "small", title });
 const line = (...cells) => make("tr", "", {}, ...cells);
 const share = (value) => (Number.isFinite(value) ? `${Math.round(100 * value)} %` : "–");
 const why = (text) => make("p", text, { className: "why" });

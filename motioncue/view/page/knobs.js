@@ -1,6 +1,6 @@
 // The few knobs of an axis in plain words, each of which moves one or several settings by the same share.
 
-import { choices } from "./hands.js";
+import { button, choices, make } from "./elements.js";
 import { printed } from "./tuning.js";
 
 const STEP = 1.1;
@@ -21,7 +21,7 @@ const KNOBS = [
 ];
 
 const GAINS = (axis) => new RegExp(`^cueing\\.(${axis}\\.gain|(tilt|texture)\\.${axis}_gain|gains\\.${axis})$`);
-const make = (name, more = {}) => Object.assign(document.createElement(name), more);
+const small = (text, act) => button(text, act, { className: "small" });
 const tidy = (value) => String(Number(Number(value).toPrecision(3))).replace("-", "−");
 
 export class Knobs {
@@ -35,24 +35,18 @@ export class Knobs {
     press(this.axis);
     this.list = make("div", { className: "knobs" });
     this.silence = make("div", { className: "row" });
-    this.solo = this.button("Solo", () => this.mute(this.alone ? [] : AXES.filter((axis) => axis !== this.axis)));
-    this.quiet = this.button("Mute", () => this.mute(this.muted.includes(this.axis) ? this.muted.filter((axis) => axis !== this.axis) : [...this.muted, this.axis]));
-    this.wave = this.button("Test wave", () => this.send({ do: "wave", axis: this.axis }));
+    this.solo = small("Solo", () => this.mute(this.alone ? [] : AXES.filter((axis) => axis !== this.axis)));
+    this.quiet = small("Mute", () => this.mute(this.muted.includes(this.axis) ? this.muted.filter((axis) => axis !== this.axis) : [...this.muted, this.axis]));
+    this.wave = small("Test wave", () => this.send({ do: "wave", axis: this.axis }));
     this.wave.title = "Moves this axis alone, while no simulator sends: asks first, and parks by itself";
     this.planned = make("span", { className: "quiet", textContent: "This algorithm has no gain of this axis, so it cannot be muted." });
     this.silence.append(this.solo, this.quiet, this.planned, make("span", { className: "spacer" }), this.wave);
     this.fits = make("p", { className: "quiet" });
-    this.fit = this.button("", () => this.turn(this.found, this.more, this.fit.textContent));
+    this.fit = small("", () => this.turn(this.found, this.more, this.fit.textContent));
     this.own = make("p", { className: "quiet" });
-    this.scale = this.button("", () => this.turn(...this.scaled));
+    this.scale = small("", () => this.turn(...this.scaled));
     this.fit.hidden = this.scale.hidden = true;
     place.replaceChildren(tabs, this.list, this.silence, this.own, this.scale, this.fits, this.fit);
-  }
-
-  button(text, act) {
-    const button = make("button", { type: "button", className: "small", textContent: text });
-    button.addEventListener("click", act);
-    return button;
   }
 
   get alone() { return this.muted.length === AXES.filter((axis) => this.gains(axis).length).length - 1 && !this.muted.includes(this.axis); }
@@ -74,7 +68,7 @@ export class Knobs {
       const keys = [...this.keys(up).map((key) => [key, 1]), ...this.keys(down).map((key) => [key, -1])];
       if (!keys.length) continue;
       const box = make("div", { className: "knob" }), title = make("b", { textContent: name, title: help }), moved = make("span", { className: "quiet" });
-      const less = this.button("−", () => this.turn(keys, 1 / STEP, `${this.axis} ${name}: less`)), more = this.button("+", () => this.turn(keys, STEP, `${this.axis} ${name}: more`)), by = make("span", { className: "by" });
+      const less = small("−", () => this.turn(keys, 1 / STEP, `${this.axis} ${name}: less`)), more = small("+", () => this.turn(keys, STEP, `${this.axis} ${name}: more`)), by = make("span", { className: "by" });
       less.setAttribute("aria-label", `${name}: less`);
       more.setAttribute("aria-label", `${name}: more`);
       box.append(title, less, by, more, moved);

@@ -1,16 +1,14 @@
 // Connects the page with the engine: frames in, requests out.
 
 import { Blind } from "./blind.js";
-import { Lock, choices, pin } from "./hands.js";
-import { History } from "./history.js";
+import { $, Lock, button, choices, make, pin } from "./elements.js";
 import { Judge } from "./judge.js";
 import { Knobs } from "./knobs.js";
 import { GROUPS, Plots, shown } from "./plots.js";
 import { Rig } from "./rig.js";
-import { Timeline } from "./timeline.js";
+import { History, Timeline } from "./timeline.js";
 import { Tuning } from "./tuning.js";
 
-const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const DRAW_MS = 30, CALM_MS = 200, TEXT_MS = 100, RETRY_MS = 1000;
 const LOST_MS = 1500;         // without a frame until the page says so
@@ -251,7 +249,7 @@ function showOff(lines) {
   const more = lines.length > 2 ? ` · and ${lines.length - 2} more` : "";
   $("off").hidden = !lines.length;
   $("off").title = lines.join("\n");
-  $("off").replaceChildren(...(lines.length ? [Object.assign(document.createElement("b"), { textContent: "Bounds are off" }), ` ${lines.slice(0, 2).join(" · ")}${more}`] : []));
+  $("off").replaceChildren(...(lines.length ? [make("b", { textContent: "Bounds are off" }), ` ${lines.slice(0, 2).join(" · ")}${more}`] : []));
 }
 
 function hands({ steers, who, pages }) {
@@ -269,13 +267,7 @@ function answered({ number }) {
 }
 
 function saved({ file, diff }) {
-  const pre = document.createElement("pre");
-  for (const line of diff) {
-    const row = document.createElement("span");
-    row.textContent = `${line}\n`;
-    row.className = line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : "";
-    pre.append(row);
-  }
+  const pre = make("pre", {}, ...diff.map((line) => make("span", { textContent: `${line}\n`, className: line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : "" })));
   $("saved").replaceChildren(`saved as ${file}`, ...(diff.length ? [pre] : [": nothing was changed"]));
 }
 
@@ -298,7 +290,7 @@ function stats(message) {
     ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
     ...(message.platform.length ? [["platform says", message.platform.join(", ")]] : []),
   ];
-  $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
+  $("timing").replaceChildren(...rows.flatMap(([name, value]) => [make("dt", { textContent: name }), make("dd", { textContent: value })]));
   showWheels(message.chassis);
   const words = message.verdict.words.replaceAll("`", ""), [short, ...more] = words.split(/(?=: )/);
   const count = JSON.stringify([words, message.events, message.rejected]);
@@ -308,7 +300,7 @@ function stats(message) {
   $("noted").dataset.count = count;
   $("noted").textContent = known ? "Noted: until it happens again" : "Note it";
   $("noted").setAttribute("aria-pressed", String(known));
-  $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: short }), more.join(""));
+  $("verdict").replaceChildren(make("b", { textContent: short }), more.join(""));
   fell = message.transitions.findLast(({ to }) => to === "FAULT") ?? fell;
   for (const { t, reason, to } of message.transitions) plots.flag(t, reason === "retuned" ? "retuned" : `${reason.replaceAll("_", " ")} → ${to.toLowerCase()}`, to === "FAULT");
   for (const [name, count] of Object.entries(message.events)) {
@@ -328,19 +320,11 @@ function showWheels(said) {
   const rows = columns.length ? [["", ...columns.map(([, words]) => words)], ...WHEELS.map((wheel) => [wheel, ...columns.map(([name, , factor]) => value(at(name, wheel), factor))])] : [];
   for (const name of Object.keys(said).filter((each) => each.startsWith("cabin_"))) rows.push([name.replace("cabin_", "cab "), value(name, 1)]);
   $("wheels").hidden = !rows.length;
-  $("wheels").replaceChildren(...rows.map((row, line) => {
-    const tr = document.createElement("tr");
-    tr.append(...row.map((text, place) => Object.assign(document.createElement(line && place ? "td" : "th"), { textContent: text })));
-    return tr;
-  }));
+  $("wheels").replaceChildren(...rows.map((row, line) => make("tr", {}, ...row.map((text, place) => make(line && place ? "td" : "th", { textContent: text })))));
 }
 
 function showEvents() {
-  $("events").replaceChildren(...plots.flags.slice(-40).reverse().map(({ time, text }) => {
-    const item = document.createElement("li");
-    item.append(Object.assign(document.createElement("time"), { textContent: `${time.toFixed(1)} s` }), text);
-    return item;
-  }));
+  $("events").replaceChildren(...plots.flags.slice(-40).reverse().map(({ time, text }) => make("li", {}, make("time", { textContent: `${time.toFixed(1)} s` }), text)));
 }
 
 // ---- what is shown ----
@@ -357,14 +341,13 @@ function showState(state, text = state) {
 function buildBars(names) {
   peaks = {};
   bars = names.map((name) => {
-    const bar = document.createElement("div");
-    bar.className = "bar";
+    const bar = make("div", { className: "bar" });
     bar.innerHTML = `<b></b><div class="rail"><div class="fill"></div><div class="peak"></div><div class="peak"></div></div><span class="used"></span>`;
     bar.firstChild.textContent = name.replaceAll("_", " ");
     const [fill, low, high] = bar.children[1].children;
     return { name, column: columns[`used.${name}`], bar, fill, low, high, output: bar.lastChild };
   });
-  const none = Object.assign(document.createElement("p"), { className: "quiet", textContent: "The profile has no [platform], so there is no travel to use up." });
+  const none = make("p", { className: "quiet", textContent: "The profile has no [platform], so there is no travel to use up." });
   $("travel").replaceChildren(...(bars.length ? bars.map(({ bar }) => bar) : [none]));
 }
 
@@ -390,21 +373,20 @@ $("window").append(spans);
 // Which lines and rows are shown.
 const LINES = { car: "car", felt: "felt in it", asked: "asked" };
 function buildRows() {
-  const button = (text, pressed, act) => {
-    const each = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: text });
+  const toggle = (text, pressed, act) => {
+    const each = button(text, () => each.setAttribute("aria-pressed", String(act())), { className: "small" });
     each.setAttribute("aria-pressed", String(pressed));
-    each.addEventListener("click", () => each.setAttribute("aria-pressed", String(act())));
     return each;
   };
   $("legend").replaceChildren(...Object.entries(LINES).map(([role, text]) => {
-    const each = button(text, true, () => {
+    const each = toggle(text, true, () => {
       plots.toggle(role);
       return !plots.hidden.has(role);
     });
-    each.prepend(Object.assign(document.createElement("i"), { className: role }));
+    each.prepend(make("i", { className: role }));
     return each;
   }));
-  $("rows").replaceChildren(...plots.kinds.map((kind) => button(GROUPS[kind], plots.groups.has(kind), () => {
+  $("rows").replaceChildren(...plots.kinds.map((kind) => toggle(GROUPS[kind], plots.groups.has(kind), () => {
     const groups = new Set(plots.groups);
     if (!groups.delete(kind)) groups.add(kind);
     if (groups.size) plots.show(groups);
@@ -502,7 +484,7 @@ function ask({ request, why }) {
   $("ask-what").textContent = waves ? "Move the platform?" : "Is this meant?";
   $("leave").textContent = waves ? "No" : "Leave it as it is";
   $("mean").textContent = waves ? "Move it" : "Change it";
-  $("ask-why").replaceChildren(...why.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+  $("ask-why").replaceChildren(...why.map((line) => make("li", { textContent: line })));
   if (!$("ask").open) $("ask").show();
   $("leave").focus();
 }

@@ -1,5 +1,7 @@
 // Plots of what was driven, one row a quantity, over one time axis.  uPlot draws the lines.
 
+import { make } from "./elements.js";
+
 const GAP = 0.3;            // seconds without a frame at which a line is interrupted
 const LEFT = 46;            // for the numbers of an axis [px]
 const FLAGS = 200;
@@ -65,9 +67,9 @@ function rowsOf(channels, columns, scene) {
 
 // What the lines of a row are called, in the order of the numbers beside it; of "leg 1, leg 2 ..." only the numbers.
 function named(lines) {
-  const names = document.createElement("small"), short = lines.length > 3;
+  const names = make("small"), short = lines.length > 3;
   for (const { name, color } of lines) {
-    const each = Object.assign(document.createElement("i"), { textContent: short ? name.split(" ").at(-1) : name, title: name });
+    const each = make("i", { textContent: short ? name.split(" ").at(-1) : name, title: name });
     each.dataset.color = color;
     names.append(each, " ");
   }
@@ -119,18 +121,14 @@ export class Plots {
     const rows = this.all.filter(({ group }) => this.groups.has(group));
     this.plots = rows.map((row, place) => {
       const lines = row.lines.filter(({ role }) => !this.hidden.has(role));
-      const box = document.createElement("div"), head = document.createElement("div"), area = document.createElement("div"), values = document.createElement("div");
-      box.className = "plot";
-      head.className = "what";
-      head.append(Object.assign(document.createElement("b"), { textContent: row.label }), Object.assign(document.createElement("span"), { textContent: row.unit }));
-      values.className = "values";
+      const head = make("div", { className: "what" }, make("b", { textContent: row.label }), make("span", { textContent: row.unit }));
+      const area = make("div"), values = make("div", { className: "values" }), box = make("div", { className: "plot" }, head, area, values);
       if (!row.lines[0].role && lines.length > 1) head.append(named(lines));
       for (const line of lines) {
-        const value = Object.assign(document.createElement("span"), { title: line.name, textContent: "–" });
+        const value = make("span", { title: line.name, textContent: "–" });
         value.dataset.color = line.color;
         values.append(value);
       }
-      box.append(head, area, values);
       this.place.append(box);
       return { row, lines, box, area, values, first: !place, last: place === rows.length - 1, scale: row.least, wide: 0, plot: null, data: null };
     });

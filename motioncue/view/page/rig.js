@@ -1,5 +1,6 @@
 // The platform and the car in space: x forward, y right, z down [m], as everywhere in motioncue.  WebGL keeps the depth, where there is one.
 
+import { button } from "./elements.js";
 import { color } from "./plots.js";
 
 const CELL = 4;             // of the ground below the car [m]
@@ -222,10 +223,9 @@ export class Rig {
     this.turning();
     for (const [text, title, act] of [
       ...Object.keys(VIEWS).map((name) => [name, `${name} view`, () => this.look(name)]), ["+", "nearer", () => this.near(1 / 1.2)], ["−", "farther", () => this.near(1.2)]]) {
-      const button = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: text, title });
-      if (text.length === 1) button.setAttribute("aria-label", title);
-      button.addEventListener("click", act);
-      tools.append(button);
+      const tool = button(text, act, { className: "small", title });
+      if (text.length === 1) tool.setAttribute("aria-label", title);
+      tools.append(tool);
     }
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();

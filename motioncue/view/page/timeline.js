@@ -1,12 +1,82 @@
-// What was driven, from its beginning to now: a moment of it can be looked at, played again, and a stretch marked.
+// What was driven, from its beginning to now, in a memory of fixed size: a moment of it can be looked at, played again,
+// and a stretch marked.
 
-import { byThumb, choices } from "./hands.js";
+import { button, byThumb, choices, make } from "./elements.js";
 import { color, fitted } from "./plots.js";
 
 const LEAST = 0.5;          // shortest stretch that is marked [s]
 const STEPS = 2000;
+const SECONDS = 310;      // kept
+const RATE = 64;          // most frames a second
 
-const make = (name, more = {}) => Object.assign(document.createElement(name), more);
+// The newest rows, each of `width` numbers, the first of which is their time; the oldest are overwritten.
+export class History {
+  constructor(width, capacity = SECONDS * RATE) {
+    Object.assign(this, { width, capacity });
+    this.rows = new Float64Array(width * this.capacity);
+    this.count = 0;         // rows added so far
+  }
+
+  add(row) {
+    if (this.count && row[0] < this.time(this.count - 1)) this.count = 0;   // another run
+    this.rows.set(row, (this.count % this.capacity) * this.width);
+    this.count += 1;
+  }
+
+  // Puts what was before the page came, or while it was away, among what it has seen.
+  merge(numbers) {
+    const rows = [];
+    for (let at = 0; at + this.width <= numbers.length; at += this.width) rows.push(numbers.slice(at, at + this.width));
+    let before = -Infinity, place = 0;
+    const seen = Array.from({ length: this.count - this.first }, (_, index) => this.row(this.first + index));
+    const both = [];
+    const near = (row, other) => other && Math.abs(other[0] - row[0]) < 0.02;
+    for (const row of rows) {
+      while (place < seen.length && seen[place][0] < row[0]) both.push(seen[place++]);
+      if (!near(row, seen[place]) && !near(row, both[both.length - 1])) both.push(row);
+    }
+    both.push(...seen.slice(place));
+    this.count = 0;
+    for (const row of both) {
+      if (row[0] > before) this.add(row);
+      before = row[0];
+    }
+  }
+
+  get first() { return Math.max(0, this.count - this.capacity); }
+  at(index, column) { return this.rows[(index % this.capacity) * this.width + column]; }
+  row(index) {
+    const at = (index % this.capacity) * this.width;
+    return this.rows.slice(at, at + this.width);
+  }
+  time(index) { return this.at(index, 0); }
+
+  // The first row not before a time.
+  from(time) {
+    let low = this.first, high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.time(middle) < time) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+
+  // The row of a time: between two frames, on the line through them; null if there is none.
+  when(time) {
+    const next = this.from(time);
+    if (!this.count) return null;
+    if (next >= this.count) return this.row(this.count - 1);
+    const after = this.row(next);
+    if (next === this.first || after[0] - time < 1e-9) return after;
+    const row = this.row(next - 1), part = (time - row[0]) / (after[0] - row[0]);
+    for (let column = 0; column < row.length; column++) row[column] += part * (after[column] - row[column]);
+    for (const column of [1, 2, 3]) row[column] = after[column];       // states and flags are not in between
+    return row;
+  }
+
+  get oldest() { return this.count ? this.time(this.first) : 0; }
+  get newest() { return this.count ? this.time(this.count - 1) : 0; }
+}
 
 export class Timeline {
   // `strip` shows all; `tools` has its buttons; `scored(begin, end)` is asked for the worth of a stretch.
@@ -28,27 +98,26 @@ export class Timeline {
     this.canvas.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "mouse" && !event.button) this.go(this.oldest + ((this.newest - this.oldest) * (event.offsetX - 8)) / (this.canvas.clientWidth - 16));
     });
-    const button = (id, text, title, act) => {
-      const each = make("button", { id, type: "button", className: "small", textContent: text, title });
-      each.addEventListener("click", act);
+    const tool = (id, text, title, act) => {
+      const each = button(text, act, { id, className: "small", title });
       tools.append(each);
       return each;
     };
     this.buttons = {
-      live: button("live", "Live", "Shows what is now", () => this.follow()),
-      play: button("play", "Play", "Plays from the moment that is shown, or stops there", () => this.play()),
+      live: tool("live", "Live", "Shows what is now", () => this.follow()),
+      play: tool("play", "Play", "Plays from the moment that is shown, or stops there", () => this.play()),
     };
     const [speeds, press] = choices(["¼×", "½×", "1×", "2×"], (text) => (this.speed = { "¼×": 0.25, "½×": 0.5, "1×": 1, "2×": 2 }[text]));
     speeds.setAttribute("aria-label", "Speed");
     press("1×");
     tools.append(speeds);
     Object.assign(this.buttons, {
-      begin: button("mark-begin", "Mark from here", "A stretch begins at the moment that is shown; or drag across the plots", () => this.set(this.at, Math.max(this.mark?.[1] ?? this.newest, this.at + LEAST))),
-      end: button("mark-end", "to here", "The stretch ends at the moment that is shown", () => this.set(Math.min(this.mark?.[0] ?? this.oldest, this.at - LEAST), this.at)),
-      loop: button("loop", "Loop", "Plays the stretch over and over", () => this.loop()),
-      zoom: button("zoom", "Zoom", "Shows the stretch only", () => (this.zoomed = !this.zoomed)),
-      score: button("score", "Score it", "What the settings are worth on this stretch, and where it is worst", () => this.scored(...this.mark)),
-      clear: button("clear", "Clear", "No stretch is marked", () => {
+      begin: tool("mark-begin", "Mark from here", "A stretch begins at the moment that is shown; or drag across the plots", () => this.set(this.at, Math.max(this.mark?.[1] ?? this.newest, this.at + LEAST))),
+      end: tool("mark-end", "to here", "The stretch ends at the moment that is shown", () => this.set(Math.min(this.mark?.[0] ?? this.oldest, this.at - LEAST), this.at)),
+      loop: tool("loop", "Loop", "Plays the stretch over and over", () => this.loop()),
+      zoom: tool("zoom", "Zoom", "Shows the stretch only", () => (this.zoomed = !this.zoomed)),
+      score: tool("score", "Score it", "What the settings are worth on this stretch, and where it is worst", () => this.scored(...this.mark)),
+      clear: tool("clear", "Clear", "No stretch is marked", () => {
         Object.assign(this, { mark: null, loops: false, zoomed: false });
         this.scored();
       }),

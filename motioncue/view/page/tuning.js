@@ -1,6 +1,6 @@
 // A control for every setting of the profile: sliders, lists and boxes, sent to the engine as they change.
 
-import { Lock, byThumb, choices as side } from "./hands.js";
+import { Lock, button, byThumb, choices as side, make } from "./elements.js";
 
 const STEPS = 1000, EVERY_MS = 60;
 const SLOW_MS = 250;          // from a change until it is said that it is being applied
@@ -22,8 +22,6 @@ const MEANS = [
   [/^(sick|nause|dizzy|turn|spin)/, /tilt\.rate|yaw|turned_by/],
   [/^(park|start|engage|fade)/, /supervisor/],
 ];
-
-const make = (name, more = {}) => Object.assign(document.createElement(name), more);
 
 // A value in words, for one that cannot be changed.
 const shown = (value) => (value === null || value === undefined ? "none" : typeof value === "number" ? tidy(value) : Array.isArray(value) ? value.join(", ") || "none" : String(value));
@@ -78,11 +76,11 @@ export class Tuning {
   // What protects, and what the platform is, behind a lock of its own.
   locked(part) {
     const fields = make("fieldset", { className: "safety" }), legend = make("legend", { textContent: "Safety" });
-    const button = make("button", { type: "button", className: "small", textContent: "Unlock" });
-    button.setAttribute("aria-label", "Unlock limits, watch, supervisor and platform");
-    legend.append(button);
+    const unlock = make("button", { type: "button", className: "small", textContent: "Unlock" });
+    unlock.setAttribute("aria-label", "Unlock limits, watch, supervisor and platform");
+    legend.append(unlock);
     fields.append(legend, make("p", { className: "quiet", textContent: "Limits, watch, supervisor and platform protect who sits there: no matter of taste." }), part);
-    new Lock(button, [fields], fields, () => this.close());      // the button, in the legend, is not disabled with them
+    new Lock(unlock, [fields], fields, () => this.close());      // the button, in the legend, is not disabled with them
     return fields;
   }
 
@@ -151,12 +149,11 @@ export class Tuning {
     if (!fixed) {
       row.field.id = `p-${key}`;
       label.htmlFor = row.field.id;
-      const reset = make("button", { type: "button", className: "reset", textContent: "↺", title: "Back to the value at the beginning" });
-      reset.setAttribute("aria-label", `Reset ${key}`);
-      reset.addEventListener("click", () => {
+      const reset = button("↺", () => {
         this.newGesture(row);
         this.change(key, row.begin);
-      });
+      }, { className: "reset", title: "Back to the value at the beginning" });
+      reset.setAttribute("aria-label", `Reset ${key}`);
       parts.push(reset);
     }
     box.append(label, ...parts, why, help);
@@ -225,12 +222,11 @@ export class Tuning {
       none.setAttribute("aria-pressed", String(value === null));
       none.title = value === null ? `Give it a value: ${tidy(this.start(row))} ${row.parameter.unit}`.trim() : "Leave it out";
     };
-    const none = make("button", { type: "button", className: "none", textContent: UNNAMED });
-    none.setAttribute("aria-label", `${key}: none`);
-    none.addEventListener("click", () => {
+    const none = button(UNNAMED, () => {
       this.newGesture(row);
       this.change(key, none.getAttribute("aria-pressed") === "true" ? this.start(row) : null);
-    });
+    }, { className: "none" });
+    none.setAttribute("aria-label", `${key}: none`);
     if (optional) row.box.dataset.optional = "yes";
     return optional ? [rail, number, none] : [rail, number];
   }
@@ -250,7 +246,7 @@ export class Tuning {
     if (kind === "choice") {
       const [field, press] = side(optional ? [UNNAMED, ...choices] : choices, (value) => set(optional && value === UNNAMED ? null : value));
       field.setAttribute("aria-label", key);
-      for (const button of field.children) button.id = `p-${key} ${button.value}`;      // found again when built anew
+      for (const choice of field.children) choice.id = `p-${key} ${choice.value}`;      // found again when built anew
       row.field = field;
       row.put = (value) => press(value ?? UNNAMED);
     } else if (kind === "order") {
@@ -300,12 +296,12 @@ export class Tuning {
     if (!this.timer) this.flush();
   }
 
-  // Sends what waits, also before a request that has to come after it.
   // Each row has its own gesture, so that a second finger on another row does not begin one here.
   newGesture(row) {
     row.gesture = this.gesture += 1;
   }
 
+  // Sends what waits, also before a request that has to come after it.
   flush() {
     clearTimeout(this.timer);
     const waiting = [...this.pending];

@@ -1,6 +1,7 @@
-"""``motioncue platforms``: lists platforms and shows what they can do."""
+"""``motioncue profiles`` and ``platforms``: list and show what is built in."""
 
 import math
+from collections.abc import Mapping
 
 import click
 import msgspec
@@ -10,37 +11,101 @@ from motioncue.cli.common import echo, json_option, print_json, report_option, w
 from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import check_pose, load_profile
 from motioncue.engine.fitting import Fit, fit
+from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.geometry import SINGULAR
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.platforms.settings import platform_presets, platform_text
-from motioncue.profile.profile import Profile
+from motioncue.profile.profile import Profile, builtin_profiles, parse_profile, profile_text, resolved_text
 from motioncue.profile.profile import platform as platform_of
+from motioncue.profile.reference import markdown, sections
 from motioncue.scoring.quality import against_rest, told_of_rest
 from motioncue.scoring.reports import platform_report
+from motioncue.wire.description import packet_presets, packet_text
+
+
+def _list(descriptions: Mapping[str, str]) -> None:
+    """Print names with their descriptions."""
+    width = max(map(len, descriptions))
+    for name, description in descriptions.items():
+        echo(f"{name:<{width}}  {description}", indent=width + 2)
 
 
 @click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def profiles(ctx: click.Context) -> None:
+    """List the built-in profiles, or show one.
+
+    \b
+    Example:  motioncue profiles show ccd-dk > rig.toml
+    """
+    if ctx.invoked_subcommand is None:
+        _list({name: parse_profile(profile_text(name), name=name).description for name in builtin_profiles()})
+
+
+@profiles.command("show")
+@click.argument("name", metavar="NAME|FILE")
+@click.option("--resolved", is_flag=True, help="Every key with its value, those of presets and defaults included.")
+def show_profile(name: str, resolved: bool) -> None:
+    """Print a profile's TOML: a starting point for your own."""
+    echo(resolved_text(load_profile(name)) if resolved else profile_text(name).rstrip("\n"))
+
+
+@profiles.command()
+@click.argument("place", metavar="[TABLE]", required=False)
+@click.option("--markdown", "as_page", is_flag=True, help="As a page of Markdown.")
+def keys(place: str | None, as_page: bool) -> None:
+    """List the keys of a profile, or those of a table such as `source` or `cueing.surge`.
+
+    Each has what it allows, its default, and a sentence.
+    """
+    found = [each for each in sections(Profile) if place is None or any(at.startswith(place) for at in each.places)]
+    if not found:
+        raise ConfigError(f"table: {not_among(place, Profile.__struct_fields__)}")
+    if as_page:
+        click.echo(markdown(found), nl=False)
+        return
+    for each in found:
+        echo(f"\n{each.title}: {each.sentence}", indent=2)
+        for key in each.keys:
+            default = f"; default {key.default}" if key.default else ""
+            echo(f"  {key.name}: {key.sentence} Allowed: {key.allowed}{default}", indent=6)
+
+
+@profiles.command()
+@click.argument("name", metavar="[NAME]", required=False)
+def packets(name: str | None) -> None:
+    """List the controllers whose packets are described, or print a description with its source.
+
+    A profile uses one as `packet = { preset = "NAME" }` in its output table.
+    """
+    presets = packet_presets()
+    if name is not None and name not in presets:
+        raise ConfigError(f"packet: {not_among(name, presets)}")
+    if name is not None:
+        echo(packet_text(name).rstrip("\n"))
+        return
+    _list({each: table["description"] for each, table in presets.items()})
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.pass_context
+def platforms(ctx: click.Context) -> None:
     """List the built-in platforms, or show one.
 
     \b
     Example:  motioncue platforms show hexapod-simona
     """
     if ctx.invoked_subcommand is None:
-        presets = platform_presets()
-        width = max(map(len, presets))
-        for name, table in presets.items():
-            echo(f"{name:<{width}}  {table['description']}", indent=width + 2)
+        _list({name: table["description"] for name, table in platform_presets().items()})
 
 
-@command.command()
+@platforms.command("show")
 @click.argument("name", metavar="NAME|FILE")
 @report_option
 @click.option("--profile", metavar="NAME|FILE", help="Say how its algorithm fits on standard drives.")
 @json_option
-def show(name: str, path: str | None, profile: str | None, as_json: bool) -> None:
+def show_platform(name: str, path: str | None, profile: str | None, as_json: bool) -> None:
     """Show what a platform can do: a built-in one, or that of a profile and how its own algorithm fits it.
 
     Alone: along one channel while the others are at neutral.  Together: every combination within these ranges is in

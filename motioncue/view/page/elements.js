@@ -1,8 +1,23 @@
-// What a slip of the hand must not do: locks, sliders that a scroll cannot move, Park where it can be seen.
+// Elements of the page, and what a slip of the hand must not do with them: locks, sliders that a scroll cannot move, Park
+// where it can be seen.
 
 const LOCK_MS = 60000;              // without a touch until what was unlocked is locked again
 const THUMB = 16, GRAB = 26;        // width of a slider's thumb, and how far from its middle it is still taken [px]
 const SIDEWAYS = 8;                 // a finger's way until it moves a slider [px]
+
+export const $ = (id) => document.getElementById(id);
+
+export const make = (name, more = {}, ...inside) => {
+  const made = Object.assign(document.createElement(name), more);
+  made.append(...inside);
+  return made;
+};
+
+export const button = (textContent, act, more = {}) => {
+  const made = make("button", { type: "button", textContent, ...more });
+  made.addEventListener("click", act);
+  return made;
+};
 
 // Opens fields on purpose; closes them after a while without a touch in their zone, and when the page is not seen.
 export class Lock {
@@ -33,10 +48,9 @@ export class Lock {
 // Puts a slider into a rail, in which only its thumb is taken, and a finger moves it only sideways: what begins beside
 // it, or goes up or down, scrolls the page.  The browser's own slider jumps to the finger before anything is known of it.
 export function byThumb(slider, begins = () => {}) {
-  const rail = Object.assign(document.createElement("span"), { className: "slide" });
+  const rail = make("span", { className: "slide" }, slider);
   const tell = (name) => slider.dispatchEvent(new Event(name, { bubbles: true }));
   let grab = null;
-  rail.append(slider);
   rail.addEventListener("pointerdown", (event) => {
     const low = Number(slider.min), range = Number(slider.max) - low, box = slider.getBoundingClientRect();
     const width = box.width - THUMB, at = (slider.valueAsNumber - low) / range;
@@ -72,15 +86,13 @@ export function byThumb(slider, begins = () => {}) {
 // Choices side by side, one of them pressed.  No list that opens: while one is open, P chooses what begins with p and never
 // reaches the page, and on a phone it covers Park.  Returns the element and what presses one of them.
 export function choices(values, chosen) {
-  const group = Object.assign(document.createElement("div"), { className: "choice" });
-  group.setAttribute("role", "group");
-  const buttons = values.map((value) => Object.assign(document.createElement("button"), { type: "button", value, textContent: value }));
   const press = (value) => buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.value === value)));
-  for (const button of buttons) button.addEventListener("click", () => {
-    press(button.value);
-    chosen(button.value);
-  });
-  group.append(...buttons);
+  const buttons = values.map((value) => button(value, () => {
+    press(value);
+    chosen(value);
+  }, { value }));
+  const group = make("div", { className: "choice" }, ...buttons);
+  group.setAttribute("role", "group");
   return [group, press];
 }
 

@@ -30,7 +30,7 @@ DRIVES = ("sample", "tour", "turns", "brake")
 SIZES = ("small", "medium", "large")
 PLATFORMS = ("box-large", "hexapod-simona", "box-small", "hexapod-dim")
 CONFLICT = ("cueing.weights.conflict=2",)
-RARER_DEG, OFTENER_DEG = (4.0, 6.0, 180.0), (1.5, 0.6, 0.2)  # for less fast tilt than with the default, and for more
+SHARES = 1.0, 0.8, 0.6, 0.4, 0.2, 0.0  # of the fast tilt of `optimal`, that `predictive` is to have
 
 
 ROADS = {
@@ -175,15 +175,15 @@ def worst_row(platform: str, drives: dict[str, np.ndarray]) -> str:
     for motion in drives.values():
         other = felt(platform, motion, "cueing.algorithm=optimal", "cueing.preset=auto")
         plain = felt(platform, motion, "cueing.algorithm=predictive")
-        same = plain, "as it is"
-        for burst in OFTENER_DEG if plain.fast < other.fast else RARER_DEG:
-            tried = felt(platform, motion, "cueing.algorithm=predictive", f"cueing.tilt.burst_deg={burst}")
-            if same[0].fast > other.fast or same[0].fast < tried.fast <= other.fast:
-                same = tried, f"{burst:g}°"
+        for part in SHARES:
+            share = f"{part * other.fast:.2f}"
+            same = felt(platform, motion, "cueing.algorithm=predictive", f"cueing.tilt.fast_share={share}")
+            if same.fast <= other.fast:
+                break
         each = [
-            f"{found.worst[0]:.2f}, {found.worst[1]:.2f} @ {100 * found.fast:.0f}" for found in (other, plain, same[0])
+            f"{found.worst[0]:.2f}, {found.worst[1]:.2f} @ {100 * found.fast:.0f}" for found in (other, plain, same)
         ]
-        cells.append(f"{each[0]}; {each[1]}; {each[2]} ({same[1]})")
+        cells.append(f"{each[0]}; {each[1]}; {each[2]} ({share})")
     return f"| `{platform}` | {' | '.join(cells)} |"
 
 

@@ -43,7 +43,7 @@ SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth
 FELT_SOFT = 10.0  # weight of a sense from which bounds harden with it: else it would buy its way past them
 STIFFEST = 20.0, 1000.0  # most that the platform's weights and the senses' may be of smoothness: else plans swing
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
-SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.0, 3.0)  # how far the seat slides, and from how much tilt on it hurries then
+SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.3, 3.5)  # how far the seat slides, and from how much tilt on it hurries then
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
@@ -73,7 +73,7 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             geared,
             settings.iterations,
             _outlook(settings, rate_hz),
-            (tilting[0], max(tilting[:2]), tilting[2]),
+            (tilting[0], max(tilting[:2]), tilting[2], tilt.fast_share),
             [each / max(1.0, _felt_most(settings.weights) / FELT_SOFT) ** 2 for each in SOFTNESS],
         )
     except ValueError as error:

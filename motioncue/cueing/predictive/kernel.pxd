@@ -61,6 +61,7 @@ ctypedef struct PredictiveCoeffs:
     double tilt_rate            # limit of the tilt rate [rad/s]
     double hurry                # the limit while there is time left for tilting faster, in shares of it
     double burst                # how far it has to go before tilting is faster [rad]
+    double share                # of the time in which tilt may be fast without making bursts rarer
     int remembers               # whether the lap before counts
     double proof[AXES]          # sum of squares of what it said beyond that has to prove right before half of it counts
     double proved               # share of a proof that is left after a beat
@@ -113,6 +114,7 @@ ctypedef struct PredictiveState:
     double trust[AXES][NODES]   # how much of it counts, 0 to 1
     double waiting[2]           # how far roll and pitch go beyond what is slow in the next half second [rad]
     double hurry                # by how much the limit is exceeded now at most, in shares of it
+    double spent                # fast tilt of late, less what its share allows; -1 to 1
     int64_t open                # whether it tilts faster now
     double plan[AXES][KNOTS]    # accelerations at the ends of the blocks
     int64_t age[AXES]           # by group: plans that have failed since the newest one

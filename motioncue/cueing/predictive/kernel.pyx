@@ -49,6 +49,9 @@ cdef enum:
     ANEW = 8                # plans in a row that are not found, after which one starts without active constraints
     NEAR = 6                # blocks of a plan in which tilting faster takes a burst
 cdef double CLOSE = 0.3     # share of what opens a burst that is left when it ends
+cdef double FAST = 1.15     # tilt is fast beyond this many times what is slow: 3 deg/s, as the score has it, of 2.6
+cdef double ACCOUNT_S = 10.0            # fast tilt beyond its share that makes bursts as rare as they get [s]
+cdef double EAGER = 1.5, FRUGAL = 0.5   # logarithms of how far what opens a burst falls, and rises
 
 ctypedef struct Excess:     # of actuators over what is linear in the pose
     double place[12]
@@ -537,11 +540,28 @@ cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
         s.acceleration[i] += s.change[i]
 
 
-cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
-    """Open and close the limit on the tilt rate: in bursts, of what waits for them."""
+cdef bint tilts_fast(const PredictiveCoeffs* c, const PredictiveState* s, const double* car) noexcept nogil:
+    """Say whether the platform rolls or pitches fast beyond what the car does, or against it."""
+    cdef double rate
+    cdef int i
+    for i in range(3, 5):
+        rate = fabs(s.speed[i])
+        if s.speed[i] * car[i] > 0.0:
+            rate -= fabs(car[i])    # turning with the car is no tilt
+        if rate > FAST * c.tilt_rate:
+            return True
+    return False
+
+
+cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s, const double* car) noexcept nogil:
+    """Open and close the limit on the tilt rate: in bursts, of what waits for them.
+
+    The less tilt has been fast of late, the sooner they come; what was too much is paid back by rarer ones.
+    """
     cdef double way = c.dt * (c.hurry - 1.0) / OPENING
     cdef double most = s.waiting[0] if s.waiting[0] > s.waiting[1] else s.waiting[1]
-    s.open = most > (CLOSE if s.open else 1.0) * c.burst
+    s.spent = within(s.spent + c.dt / ACCOUNT_S * (tilts_fast(c, s, car) - c.share), 1.0)
+    s.open = most > (CLOSE if s.open else 1.0) * c.burst * exp((FRUGAL if s.spent > 0.0 else EAGER) * s.spent)
     s.hurry += way if s.open else -way
     s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
 
@@ -590,7 +610,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     s.since += c.dt
     move(c, s)
     fill_cue(c, s, cue)
-    hurry(c, s)
+    hurry(c, s, car)
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
     for i in range(3):
@@ -695,7 +715,7 @@ cdef class Predictive(Algorithm):
     program depends on the present state and motion alone: its working set is part of the state.
     Real time: a step does not allocate, needs no GIL and cannot fail; a plan takes a bounded number of multiplications.
 
-    Units: `tilt` [rad/s].
+    Units: `tilt` [rad/s, rad/s, rad, share of the time].
     """
 
     def __init__(
@@ -722,7 +742,7 @@ cdef class Predictive(Algorithm):
         own, before, after = conflict_step(c.dt)
         for i in range(2):
             c.conflict[i][0], c.conflict[i][1], c.conflict[i][2] = own[i, 0], own[i, 1], before[i] + after[i]
-        c.tilt_rate, c.hurry, c.burst = tilt[0], tilt[1] / tilt[0], tilt[2]
+        c.tilt_rate, c.hurry, c.burst, c.share = tilt[0], tilt[1] / tilt[0], tilt[2], tilt[3]
         fill_outlook(c, outlook)
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])

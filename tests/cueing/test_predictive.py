@@ -20,7 +20,7 @@ from trouble_helpers import Bench, driven
 import motioncue
 from motioncue import cueing
 from motioncue.cli.terminal import engine_rows
-from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.cueing.predictive import design as predictive
 from motioncue.cueing.predictive import horizon, solver
 from motioncue.cueing.predictive.settings import PRESETS, Predictive

@@ -23,6 +23,7 @@ from motioncue.scoring.senses import felt_in_car
 
 SKIPPED = 1e-3  # share of ticks left out that matters
 LIMITED = 0.01  # share of ticks limited that matters
+UNFOUND = 0.1  # share of plans that were not found that matters: on hard drives it is a few in a hundred
 DEGREES = 57.29577951308232
 
 
@@ -202,6 +203,13 @@ def verdict(stats: Mapping[str, Any], rate_hz: float | None = None) -> Verdict:
         return Verdict(
             "warn",
             f"what was asked met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less",
+        )
+    plans = stats.get("algorithm", {})
+    if plans.get("failed", 0) > UNFOUND * plans.get("plans", 0):
+        return Verdict(
+            "warn",
+            f"{plans['failed'] / plans['plans']:.0%} of the plans were not found, and older ones were followed: "
+            "this drive, or these weights, ask for more than the solver finds within its work on this platform",
         )
     if stats["skipped"]:
         left_out = f"{stats['skipped']} of {packets + stats['skipped']} ticks were left out"

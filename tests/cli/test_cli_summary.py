@@ -71,6 +71,12 @@ def test_a_good_run_is_well():
             {"limited": {"surge": 0.001, "surge_displacement": 0.3}},
             "what was asked met its limits (surge displacement)",
         ),
+        (
+            {"algorithm": {"plans": 1000, "failed": 300, "stopped": 0, "most_steps": 60}},
+            "30% of the plans were not found",
+        ),
+        ({"algorithm": {"plans": 1000, "failed": 50, "stopped": 0, "most_steps": 60}}, "all is well"),
+        ({"algorithm": {"plans": 0, "failed": 0, "stopped": 0, "most_steps": 0}}, "all is well"),
     ],
 )
 def test_what_is_most_wrong_is_said(change, words):

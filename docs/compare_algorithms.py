@@ -136,8 +136,8 @@ def row(platform: str, overrides: tuple[str, ...], drives: dict[str, np.ndarray]
 class Felt(NamedTuple):
     """What is felt of a cue on the platform, whose actuators keep their bounds."""
 
-    by_sense: np.ndarray
-    """Root mean square of what is missed, by sense [thresholds]."""
+    score: float
+    """With the weights of the best motion, of what the platform then does."""
     fast: float
     """Share of the time with fast tilt."""
     worst: tuple[float, float]
@@ -149,28 +149,31 @@ class Felt(NamedTuple):
 def felt(platform: str, motion: np.ndarray, *overrides: str) -> Felt:
     """Return what is felt of a drive with some settings."""
     scene = Scene(load_profile_on(PROFILE, platform, *overrides), motion)
+    weights = WEIGHTINGS["best"]
     poses = scene.stopped(scene.cues(scene.profile.cueing))
     found = scene.felt(poses)
-    moments = tuple(worst(scene.car, found, scene.rate_hz, lag_s)[0] for lag_s in (1.0, 5.0))
-    return Felt(scene.errors(found), fast_tilt(scene.car, found), moments, scene.sickness(poses).conflict)
+    best = scene.errors(scene.felt(best_poses(scene, weights)))
+    return Felt(
+        score=weighed(weights, scene.still, scene.errors(found), best),
+        fast=fast_tilt(scene.car, found),
+        worst=(worst(scene.car, found, scene.rate_hz, 1.0)[0], worst(scene.car, found, scene.rate_hz, 5.0)[0]),
+        conflict=scene.sickness(poses).conflict,
+    )
 
 
 def conflict_row(platform: str, drives: dict[str, np.ndarray], overrides: tuple[str, ...]) -> str:
     """Return conflict as it is and with other settings, by how much it falls, and what the score loses."""
-    weights = WEIGHTINGS["best"]
     cells = []
     for motion in drives.values():
         before, after = (felt(platform, motion, "cueing.algorithm=predictive", *each) for each in ((), overrides))
-        scene = Scene(load_profile_on(PROFILE, platform), motion)
-        best = scene.errors(scene.felt(best_poses(scene, weights)))
-        lost = np.subtract(*(weighed(weights, scene.still, each.by_sense, best) for each in (before, after)))
         falls = 100 * (1 - after.conflict / before.conflict)
+        lost = before.score - after.score
         cells.append(f"{before.conflict:.3f} → {after.conflict:.3f}, {-falls:+.0f} % ({lost:.1f})")
     return f"| `{platform}` | {' | '.join(cells)} |"
 
 
-def worst_row(platform: str, drives: dict[str, np.ndarray]) -> str:
-    """Return worst moments of `optimal`, and of `predictive` as it is and with as much fast tilt, at most."""
+def tilt_row(platform: str, drives: dict[str, np.ndarray]) -> str:
+    """Return score, worst moments and fast tilt: of `optimal`, of `predictive`, and of it with no more fast tilt."""
     cells = []
     for motion in drives.values():
         other = felt(platform, motion, "cueing.algorithm=optimal", "cueing.preset=auto")
@@ -181,7 +184,8 @@ def worst_row(platform: str, drives: dict[str, np.ndarray]) -> str:
             if same.fast <= other.fast:
                 break
         each = [
-            f"{found.worst[0]:.2f}, {found.worst[1]:.2f} @ {100 * found.fast:.0f}" for found in (other, plain, same)
+            f"{found.score:.0f}, {found.worst[0]:.2f}, {found.worst[1]:.2f} @ {100 * found.fast:.0f}"
+            for found in (other, plain, same)
         ]
         cells.append(f"{each[0]}; {each[1]}; {each[2]} ({share})")
     return f"| `{platform}` | {' | '.join(cells)} |"
@@ -192,7 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drive", action="append", help=f"as for `motioncue score`; by default {', '.join(DRIVES)}")
     parser.add_argument("--platform", action="append", help=f"name or profile; by default {', '.join(PLATFORMS)}")
-    parser.add_argument("--table", choices=("score", "conflict", "worst"), default="score", help="what to compare")
+    parser.add_argument("--table", choices=("score", "conflict", "tilt"), default="score", help="what to compare")
     parser.add_argument("--set", action="append", help=f"for conflict: KEY=VALUE, by default {CONFLICT[0]}")
     chosen = parser.parse_args()
     drives = {name: drive(name) for name in chosen.drive or DRIVES}
@@ -202,7 +206,7 @@ def main() -> None:
         for platform in chosen.platform or PLATFORMS:
             conflict = chosen.table == "conflict"
             overrides = tuple(chosen.set or CONFLICT)
-            print(conflict_row(platform, drives, overrides) if conflict else worst_row(platform, drives), flush=True)
+            print(conflict_row(platform, drives, overrides) if conflict else tilt_row(platform, drives), flush=True)
         return
     print(f"| platform | algorithm | {' | '.join(f'`{name}`' for name in drives)} | mean | asks for | fast tilt [%] |")
     print(f"|{'---|' * (len(drives) + 5)}")

@@ -51,7 +51,7 @@ cdef enum:
 cdef double CLOSE = 0.3     # share of what opens a burst that is left when it ends
 cdef double FAST = 1.15     # tilt is fast beyond this many times what is slow: 3 deg/s, as the score has it, of 2.6
 cdef double ACCOUNT_S = 10.0            # fast tilt beyond its share that makes bursts as rare as they get [s]
-cdef double EAGER = 1.5, FRUGAL = 0.5   # logarithms of how far what opens a burst falls, and rises
+cdef double EAGER = 1.5, FRUGAL = 0.3   # logarithms of how far what opens a burst falls, and rises
 
 ctypedef struct Excess:     # of actuators over what is linear in the pose
     double place[12]

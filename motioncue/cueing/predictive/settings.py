@@ -124,7 +124,7 @@ class Tilt(Table, frozen=True, kw_only=True):
     Without it, 2.3 where the seat slides up to 0.3 m from neutral, to 3.5 from 0.7 m on: a slide bridges the wait."""
     fast_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.22
     """Share of the time in which it should tilt fast: with less of late, a burst takes as little as a quarter of
-    `burst_deg`, with more, up to 1.6 times it."""
+    `burst_deg`, with more, up to 1.35 times it."""
     acceleration_limit_deg_s2: Positive = 300.0
     """Largest roll and pitch acceleration [deg/s^2]."""
 

@@ -279,13 +279,17 @@ cdef inline bint repeats_state(const IntakeState* s) noexcept nogil:
     """Say whether a frame repeats the state of the one before, to the last bit.
 
     By numbers, of which one of the first differs while a car moves: memcmp's wide reads of what has just been decoded in
-    parts would wait until all of it is in the cache.
+    parts would wait until all of it is in the cache.  Bits are taken by memcpy, a plain load: a compiler may move what is
+    read through a pointer to another type in front of what was written as doubles.
     """
-    cdef const int64_t* state = <const int64_t*>&s.newest + s.stages.same_from
-    cdef const int64_t* last = <const int64_t*>&s.previous + s.stages.same_from
+    cdef const double* state = <const double*>&s.newest + s.stages.same_from
+    cdef const double* last = <const double*>&s.previous + s.stages.same_from
+    cdef int64_t now, before
     cdef int i
     for i in range(s.stages.same_count):
-        if state[i] != last[i]:
+        memcpy(&now, &state[i], sizeof(now))
+        memcpy(&before, &last[i], sizeof(before))
+        if now != before:
             return False
     return True
 

@@ -9,9 +9,12 @@ from predictive_drives import PERIOD, RATE_HZ, drive, pose_of, profile
 
 import motioncue
 from motioncue.core.channels import MOTION_DTYPE
+from motioncue.core.clock import FakeClock
 from motioncue.cueing.predictive import design as predictive
 from motioncue.cueing.predictive.settings import PRESETS
 from motioncue.engine.assembly import load_profile
+from motioncue.engine.pipeline import Pipeline
+from motioncue.virtual.installation import drive_packages
 
 
 def poses_of(rows, begin, changes=(), at=None):
@@ -105,3 +108,19 @@ def test_an_axis_whose_gain_is_0_rests_and_the_others_move_as_before(platform):
         assert not silent.any()
         assert np.array_equal(deaf, whole)
         assert abs(whole).max() > 0.01
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_who_changes_settings_all_the_time_does_not_keep_the_platform_on_an_old_plan(every):
+    """Bursts begin within a tenth of a second: of 10 m/s^2 at most, what 3 ms may change is 0.3 m/s^2."""
+    chance, clock = np.random.default_rng(5), FakeClock(1_000_000_000)
+    pipeline = Pipeline(load_profile("ccd-dk-washout", "cueing.preset=large"), clock, trace=2000)
+    now = clock.now_ns()
+    pipeline.intake.begin(now)
+    for number, paced in enumerate(drive_packages("city-car-driving", "turns", duration_s=6.0)):
+        now += round(1e9 * paced.duration)
+        pipeline.emitter.run(until_ns=now)
+        pipeline.intake.feed(paced.package, now)
+        if number > 200 and number % every == 0:
+            pipeline.retune(f"cueing.weights.surge={chance.uniform(0.1, 1.0)}")
+    assert abs(np.diff(pipeline.emitter.trace["cue"]["surge"])).max() < 0.3

@@ -42,6 +42,7 @@ cdef enum:
 cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
 cdef double EASING = 0.5    # [s] in which plans with changed settings take the place of the one before
+cdef double EASED = 0.15    # [s] in which all but 37 % of that has happened
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
@@ -162,9 +163,18 @@ cdef double narrower(double new, double former, double left) noexcept nogil:
     return new + (former - new) * left if new < former < INFINITY else new
 
 
+cdef double taken_over(double since) noexcept nogil:
+    """Return how much of a new plan counts this long after a change of settings [s].
+
+    What is left of the plan before falls as an exponential: it has no memory, so that who changes settings all the time
+    does not keep the platform on an old plan.
+    """
+    return 1.0 if since >= EASING else (1.0 - exp(-since / EASED)) / (1.0 - exp(-EASING / EASED))
+
+
 cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
     """Keep the plan and the bounds that settings have changed from."""
-    cdef double share = smooth(min(1.0, s.since / EASING))
+    cdef double share = taken_over(s.since)
     cdef double value
     cdef int number, i, k, step
     cdef const Group* g
@@ -453,7 +463,7 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
     """Set the way to the accelerations that a group has when it is planned next, within what must be kept."""
     cdef const Group* g = &c.group[number]
     cdef double h = c.dt * c.period
-    cdef double share = smooth(min(1.0, s.since / EASING))
+    cdef double share = taken_over(s.since)
     cdef double left = 1.0 - smooth(min(1.0, s.since / NARROWING))
     cdef Guard new
     cdef Guard former

@@ -44,6 +44,7 @@ FELT_SOFT = 10.0  # weight of a sense from which bounds harden with it: else it 
 STIFFEST = 20.0, 1000.0  # most that the platform's weights and the senses' may be of smoothness: else plans swing
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
 SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.3, 3.5)  # how far the seat slides, and from how much tilt on it hurries then
+NEVER_DEG = 180.0  # tilt that waits for a burst: nothing opens one
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
@@ -237,7 +238,7 @@ def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:
 def _burst_deg(tilt: Tilt, bounds: Bounds) -> float:
     """Return how much tilt has to wait before it is fast [deg]."""
     if tilt.burst_deg is not None:
-        return tilt.burst_deg
+        return tilt.burst_deg if tilt.burst_deg < NEVER_DEG else np.inf  # whatever its share makes of it
     slides = _sizes(bounds)[0][:2]  # of surge and sway
     return float(np.interp(np.max(slides, where=np.isfinite(slides), initial=0.0), SLIDES_M, BURSTS_DEG))
 

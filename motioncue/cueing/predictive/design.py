@@ -45,6 +45,7 @@ STIFFEST = 20.0, 1000.0  # most that the platform's weights and the senses' may 
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
 SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.3, 3.5)  # how far the seat slides, and from how much tilt on it hurries then
 NEVER_DEG = 180.0  # tilt that waits for a burst: nothing opens one
+TRIED_WEIGHT, TRIED_GAIN, TRIED_TILT_DEG_S2 = 2.5, 1.5, 150.0  # beyond which plans on legs may swing
 JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
 
 
@@ -61,7 +62,9 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             "allowed is a shorter one or fewer of them"
         )
     tilt = settings.tilt
-    tilting = np.radians([tilt.rate_limit_deg_s, tilt.hurry_deg_s, _burst_deg(tilt, bounds)]).tolist()
+    tilting = np.radians(
+        [tilt.rate_limit_deg_s, tilt.hurry_deg_s, _burst_deg(tilt, bounds), tilt.acceleration_limit_deg_s2]
+    ).tolist()
     try:
         return PredictiveKernel(
             made,
@@ -74,11 +77,27 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             geared,
             settings.iterations,
             _outlook(settings, rate_hz),
-            (tilting[0], max(tilting[:2]), tilting[2], tilt.fast_share),
+            (tilting[0], max(tilting[:2]), tilting[2], tilt.fast_share, tilting[3]),
             [each / max(1.0, _felt_most(settings.weights) / FELT_SOFT) ** 2 for each in SOFTNESS],
+            _calm(settings, geared),
         )
     except ValueError as error:
         raise ConfigError(f"cueing.weights: the program has no unique solution: {error}") from error
+
+
+def _calm(settings: Predictive, geared: Geared | None) -> bool:
+    """Return whether accelerations of the pose are held to gentle changes at all times.
+
+    Where an actuator's end is near, what is not linear makes plans swing, with weights and gains far above those that
+    plans were tried with, and with a tilt that brakes in a long time.
+    """
+    if geared is None:
+        return False
+    weights, tilt = settings.weights, settings.tilt
+    most = settings.gain * max(float(getattr(settings.gains, axis)) for axis in AXES)
+    strong = max(_felt_most(weights), weights.travel, weights.speed, weights.effort) > TRIED_WEIGHT
+    slow = tilt.acceleration_limit_deg_s2 < TRIED_TILT_DEG_S2
+    return strong or slow or most > TRIED_GAIN
 
 
 def _felt_most(weights: Weights) -> float:

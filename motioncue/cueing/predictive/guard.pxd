@@ -1,6 +1,6 @@
 """Bounds on place, speed and acceleration of a channel that are kept for ever, whatever acceleration is wanted."""
 
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY, fabs, sqrt
 
 
 cdef enum:
@@ -51,6 +51,28 @@ cdef inline double below(const Guard* g, double high, double h, double place, do
         else:
             target = middle
     return low
+
+
+cdef inline double fastest(double limit, double jerk, double h, double speed, double now) noexcept nogil:
+    """Return the highest acceleration after a step of `h` seconds from which it can vanish with `jerk` within a speed.
+
+    It is a root of speed + h (now + a) / 2 + a^2 / (2 jerk) = limit; below 0, that of a change with `jerk`, at once.
+    """
+    cdef double room = limit - speed - 0.5 * h * now
+    cdef double half = 0.5 * h * jerk
+    return sqrt(half * half + 2.0 * jerk * room) - half if room > 0.0 else now - jerk * h
+
+
+cdef inline double slowed(const Guard* g, double jerk, double h, double speed, double now, double target) noexcept nogil:
+    """Return the acceleration nearest to `target` that a channel need not give up abruptly at its largest speed."""
+    cdef double high, low
+    if g.speed == INFINITY:
+        return target
+    high = fastest(g.speed, jerk, h, speed, now)
+    low = -fastest(g.speed, jerk, h, -speed, -now)
+    high = now - jerk * h if high < now - jerk * h else high
+    low = now + jerk * h if low > now + jerk * h else low
+    return low if target < low else (high if target > high else target)
 
 
 cdef inline double guarded(const Guard* g, double h, double place, double speed, double now, double target) noexcept nogil:

@@ -61,6 +61,8 @@ ctypedef struct PredictiveCoeffs:
     double tilt_rate            # limit of the tilt rate [rad/s]
     double hurry                # the limit while there is time left for tilting faster, in shares of it
     double burst                # how far it has to go before tilting is faster [rad]
+    int calm                    # whether accelerations along the axes never change abruptly
+    double opening              # in which the limit opens and closes [s]
     double share                # of the time in which tilt may be fast without making bursts rarer
     int remembers               # whether the lap before counts
     double proof[AXES]          # sum of squares of what it said beyond that has to prove right before half of it counts

@@ -11,7 +11,7 @@ from motioncue.core.rotation cimport Turn, turn
 from motioncue.cueing.predictive.motion_predictor cimport (
     NODES, PAST, MotionPredictorCoeffs, observe_motion, predict_motion,
 )
-from motioncue.cueing.predictive.guard cimport Guard, guarded, within
+from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, within
 from motioncue.cueing.predictive.solver cimport ACTIVE, LOWER, SOFT, Quadratic, Solver, solved
 from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held
 
@@ -40,9 +40,10 @@ cdef enum:
     KNOWN = (5 + NODES) * AXES
 
 cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
-cdef double OPENING = 0.1   # [s] in which the limit opens and closes
-cdef double EASING = 0.5    # [s] in which plans with changed settings take the place of the one before
-cdef double EASED = 0.15    # [s] in which all but 37 % of that has happened
+cdef double OPENING = 0.1   # [s] in which the limit opens and closes, if tilt can keep up with it
+cdef double EASING = 0.06   # [s] in which what is gentle is reached
+cdef double GENTLE = 0.4     # share of a channel's acceleration that is gentle
+cdef double GENTLE_M_S2 = 2.4    # and no more than this: 0.12 m/s^2 in a tick of 3 ms
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
@@ -158,24 +159,19 @@ cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* pla
     return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
 
 
+cdef double gentle(const PredictiveState* s, int channel) noexcept nogil:
+    """Return an acceleration that a channel, and with it a person, may reach in `EASING` without a knock."""
+    cdef double most = GENTLE * s.held.scale[channel]
+    return GENTLE_M_S2 if channel < 3 and most > GENTLE_M_S2 else most
+
+
 cdef double narrower(double new, double former, double left) noexcept nogil:
     """Return a bound on the way to a smaller one, with this share of the way left; a larger one holds at once."""
     return new + (former - new) * left if new < former < INFINITY else new
 
 
-cdef double taken_over(double since) noexcept nogil:
-    """Return how much of a new plan counts this long after a change of settings [s].
-
-    What is left of the plan before falls as an exponential: it has no memory, so that who changes settings all the time
-    does not keep the platform on an old plan.
-    """
-    return 1.0 if since >= EASING else (1.0 - exp(-since / EASED)) / (1.0 - exp(-EASING / EASED))
-
-
 cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
     """Keep the plan and the bounds that settings have changed from."""
-    cdef double share = taken_over(s.since)
-    cdef double value
     cdef int number, i, k, step
     cdef const Group* g
     for number in range(c.groups):
@@ -183,13 +179,9 @@ cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
         for i in range(g.channels):
             for k in range(g.knots):
                 step = c.ends[k] + s.age[number] + 1
-                value = planned(c, g, s.plan[g.channel[i]], step)
-                if share < 1.0:
-                    value *= share
-                    value += (1.0 - share) * planned(c, g, s.leaving[g.channel[i]], c.ends[k] + s.left[number])
-                s.plan[g.channel[i]][k] = value
+                s.leaving[g.channel[i]][k] = planned(c, g, s.plan[g.channel[i]], step)
         s.left[number] = 0
-    memcpy(s.leaving, s.plan, sizeof(s.plan))
+    memcpy(s.plan, s.leaving, sizeof(s.plan))
     memset(s.age, 0, sizeof(s.age))
     s.former = s.held
     s.since = 0.0
@@ -322,12 +314,11 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     add_up(g.drift, known, moved, g.rows, shifts)
     for i in range(g.unknowns):
         q.problem.sense[i] = s.active[g.first + i]
-        high = 1.0 - smooth(min(1.0, (s.since + c.dt * c.period * c.ends[i // g.channels]) / NARROWING))
-        high = narrower(1.0, s.former.scale[g.channel[i % g.channels]] / g.scale[i], high)
-        q.problem.blower[i] = -high
-        q.problem.bupper[i] = high
+        q.problem.blower[i], q.problem.bupper[i] = -1.0, 1.0
         if i < g.channels:
-            s.held.scale[g.channel[i]] = high * g.scale[i]
+            s.held.scale[g.channel[i]] = g.scale[i]
+    if s.since < NARROWING or c.calm:
+        bound_change(c, number, s)
     if c.geared:
         bend(c, number, s, more)
     for i in range(g.rows):
@@ -349,6 +340,33 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
             q.problem.blower[row] += (own if own < 0.0 else 0.0) - hurry
             q.problem.bupper[row] += (own if own > 0.0 else 0.0) + hurry
         q.problem.sense[row] = SOFT | s.active[g.first + row]
+
+
+cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s) noexcept nogil:
+    """Set bounds on how far accelerations may be from those of the plan that settings have changed from.
+
+    They widen steadily, then stay gentle until a platform that is far from where it is wanted now has had time to get
+    there, and then open.  The plan knows it: it does not go where it could not brake as gently.
+    """
+    cdef const Group* g = &c.group[number]
+    cdef Quadratic* q = g.quadratic
+    cdef double time, share, most, own, now, high, width, far
+    cdef int i, channel, k
+    for i in range(g.unknowns):
+        k, channel = i // g.channels, g.channel[i % g.channels]
+        time = c.dt * c.period * c.ends[k]
+        share = smooth(min(1.0, (s.since + time) / NARROWING))
+        high = narrower(1.0, s.former.scale[channel] / g.scale[i], 1.0 - share)
+        if i < g.channels:
+            s.held.scale[channel] = high * g.scale[i]
+        most = gentle(s, channel) / g.scale[i]
+        width = most + 2.0 * share
+        far = most * time / EASING if channel < 3 or s.since < NARROWING else 2.0
+        now = within(s.acceleration[channel] / g.scale[i], high)
+        own = within(planned(c, g, s.leaving[channel], s.left[number] + c.ends[k]) / g.scale[i], high)
+        own = now + within(own - now, far + 0.9 * width)    # so that there is a choice
+        q.problem.blower[i] = max(-high, max(own - width, now - far))
+        q.problem.bupper[i] = min(high, min(own + width, now + far))
 
 
 cdef void trim(const Group* g, PredictiveState* s) noexcept nogil:
@@ -463,18 +481,17 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
     """Set the way to the accelerations that a group has when it is planned next, within what must be kept."""
     cdef const Group* g = &c.group[number]
     cdef double h = c.dt * c.period
-    cdef double share = taken_over(s.since)
     cdef double left = 1.0 - smooth(min(1.0, s.since / NARROWING))
     cdef Guard new
     cdef Guard former
     cdef Guard* held
     cdef double last
     cdef int i, channel
-    if share < 1.0:
-        s.left[number] += 1
-        for i in range(g.channels):
-            last = planned(c, g, s.leaving[g.channel[i]], s.left[number])
-            target[i] = last + share * (target[i] - last)
+    s.left[number] += 1
+    for i in range(g.channels):
+        channel = g.channel[i]
+        if s.age[number] > 0 and channel < 3 and (c.calm or s.since < NARROWING):   # not planned from where it is now
+            target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], h * gentle(s, channel) / EASING)
     if c.geared:
         hold_back(c, g, h, s, target, s.age[number] > 0)
     for i in range(g.channels):
@@ -484,6 +501,9 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
         held.high = narrower(new.high, former.high, left)
         held.speed = narrower(new.speed, former.speed, left)
         held.acceleration = narrower(new.acceleration, former.acceleration, left)
+        if s.since < NARROWING:
+            last = gentle(s, channel) / EASING
+            target[i] = slowed(held, last, h, s.speed[channel], s.acceleration[channel], target[i])
         last = guarded(held, h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
         s.change[channel] = (last - s.acceleration[channel]) / c.period
 
@@ -568,7 +588,7 @@ cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s, const double* car
 
     The less tilt has been fast of late, the sooner they come; what was too much is paid back by rarer ones.
     """
-    cdef double way = c.dt * (c.hurry - 1.0) / OPENING
+    cdef double way = c.dt * (c.hurry - 1.0) / c.opening
     cdef double most = s.waiting[0] if s.waiting[0] > s.waiting[1] else s.waiting[1]
     s.spent = within(s.spent + c.dt / ACCOUNT_S * (tilts_fast(c, s, car) - c.share), 1.0)
     s.open = most > (CLOSE if s.open else 1.0) * c.burst * exp((FRUGAL if s.spent > 0.0 else EAGER) * s.spent)
@@ -725,7 +745,7 @@ cdef class Predictive(Algorithm):
     program depends on the present state and motion alone: its working set is part of the state.
     Real time: a step does not allocate, needs no GIL and cannot fail; a plan takes a bounded number of multiplications.
 
-    Units: `tilt` [rad/s, rad/s, rad, share of the time].
+    Units: `tilt` [rad/s, rad/s, rad, share of the time, rad/s^2].
     """
 
     def __init__(
@@ -733,6 +753,7 @@ cdef class Predictive(Algorithm):
         outlook,
         tilt,
         softness,
+        bint calm,
     ):
         cdef PredictiveCoeffs* c = &self.coeffs
         cdef int i
@@ -753,6 +774,8 @@ cdef class Predictive(Algorithm):
         for i in range(2):
             c.conflict[i][0], c.conflict[i][1], c.conflict[i][2] = own[i, 0], own[i, 1], before[i] + after[i]
         c.tilt_rate, c.hurry, c.burst, c.share = tilt[0], tilt[1] / tilt[0], tilt[2], tilt[3]
+        c.calm = calm
+        c.opening = max(OPENING, (tilt[1] - tilt[0]) / tilt[4])
         fill_outlook(c, outlook)
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])
@@ -761,7 +784,7 @@ cdef class Predictive(Algorithm):
             solver = Solver(program.hessian, program.rows, soft, iterations)
             first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver)
             c.group[i].phase = i * period // len(groups)
-        c.number = number_of(groups, (np.asarray(guard).tolist(), list(gains), outlook["learns"], outlook["remembers"], tilt))
+        c.number = number_of(groups, (np.asarray(guard).tolist(), list(gains), outlook["learns"], outlook["remembers"], tilt, calm))
         if first > ROWS:
             raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
         self.calls.step = step

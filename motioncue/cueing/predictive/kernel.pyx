@@ -488,12 +488,14 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
     cdef double last
     cdef int i, channel
     s.left[number] += 1
-    for i in range(g.channels):
-        channel = g.channel[i]
-        if s.age[number] > 0 and channel < 3 and (c.calm or s.since < NARROWING):   # not planned from where it is now
-            target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], h * gentle(s, channel) / EASING)
     if c.geared:
         hold_back(c, g, h, s, target, s.age[number] > 0)
+    for i in range(g.channels):     # what is not planned from where it is now; but cranks have to stay in reach
+        channel = g.channel[i]
+        if s.age[number] == 0 or not (c.calm or s.since < NARROWING) or (c.geared and c.geometry.kinds[0] == CRANK):
+            break
+        last = gentle(s, channel) * h / EASING
+        target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], last)
     for i in range(g.channels):
         channel = g.channel[i]
         new, former, held = c.guard[channel], s.former.guard[channel], &s.held.guard[channel]

@@ -1,0 +1,54 @@
+"""However settings are changed, and whenever: no person on the platform feels a knock by it."""
+
+import numpy as np
+import pytest
+from predictive_drives import RATE_HZ
+
+import motioncue
+from motioncue.core.channels import MOTION_DTYPE
+
+KNOCK = 0.2
+"""What docs/predictive.md promises: the largest change of specific force along an axis from one tick to the next [m/s^2]."""
+
+CHANGES = {
+    "travel": {"weights.travel": 1000.0},
+    "speed": {"weights.speed": 300.0, "weights.travel": 1000.0},
+    "heave": {"weights.heave": 100.0, "weights.travel": 0.3},
+    "slow tilt": {"tilt.acceleration_limit_deg_s2": 4.5, "weights.heave": 4.4},
+    "conflict": {"weights.conflict": 9.0},
+}
+PLATFORMS = ["box-small", "box-large", "hexapod-dim", "hexapod-simona", "hexapod-on-sled"]
+
+
+def smooth_drive(n):
+    """Return a drive that brakes and bends as a car in town does, up to 3 m/s^2, without any step."""
+    motion = np.zeros(n, MOTION_DTYPE)
+    time = np.arange(n) / RATE_HZ
+    grows = np.minimum(1.0, time) ** 2 * (3.0 - 2.0 * np.minimum(1.0, time))
+    motion["time"] = np.round(1e9 * time)
+    motion["surge"] = 3.0 * grows * np.sin(0.9 * time)
+    motion["sway"] = 2.5 * grows * np.sin(1.3 * time + 1.0)
+    motion["yaw_rate"] = 0.2 * grows * np.sin(1.3 * time + 1.0)
+    return motion
+
+
+def knocks_of(platform, motion, change, at):
+    """Return the largest change of specific force from tick to tick, from the change of settings on [m/s^2]."""
+    keys = ["cueing.algorithm=predictive", f"platform.preset={platform}"]
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk", *keys))
+    felt = []
+    for number, row in enumerate(motion):
+        if number == at:
+            stepper.retune({f"cueing.{key}": value for key, value in change.items()})
+        stepper.motion[0] = row
+        stepper.step()
+        felt.append([stepper.cue[name][0] for name in ("surge", "sway", "heave")])
+    return abs(np.diff(felt, axis=0))[at - 1 :].max()
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("name", ["travel", *(pytest.param(name, marks=pytest.mark.search) for name in [*CHANGES][1:])])
+@pytest.mark.parametrize("at", [1500, pytest.param(900, marks=pytest.mark.search)])
+@pytest.mark.check
+def test_changed_settings_are_no_knock(platform, name, at):
+    assert knocks_of(platform, smooth_drive(at + 1500), CHANGES[name], at) < KNOCK

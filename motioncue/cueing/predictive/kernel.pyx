@@ -161,7 +161,7 @@ cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* pla
 
 cdef double gentle(const PredictiveState* s, int channel) noexcept nogil:
     """Return an acceleration that a channel, and with it a person, may reach in `EASING` without a knock."""
-    cdef double most = GENTLE * s.held.scale[channel]
+    cdef double most = GENTLE * max(s.held.scale[channel], s.former.scale[channel])
     return GENTLE_M_S2 if channel < 3 and most > GENTLE_M_S2 else most
 
 

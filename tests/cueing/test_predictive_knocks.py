@@ -8,7 +8,7 @@ import motioncue
 from motioncue.core.channels import MOTION_DTYPE
 
 KNOCK = 0.2
-"""What docs/predictive.md promises: the largest change of specific force along an axis from one tick to the next [m/s^2]."""
+"""What docs/predictive.md promises: the largest change of specific force along an axis, tick to tick [m/s^2]."""
 
 CHANGES = {
     "travel": {"weights.travel": 1000.0},

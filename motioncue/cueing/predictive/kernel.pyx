@@ -503,7 +503,7 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
         held.high = narrower(new.high, former.high, left)
         held.speed = narrower(new.speed, former.speed, left)
         held.acceleration = narrower(new.acceleration, former.acceleration, left)
-        if s.since < NARROWING:
+        if channel < 3 and s.since < NARROWING:
             last = gentle(s, channel) / EASING
             target[i] = slowed(held, last, h, s.speed[channel], s.acceleration[channel], target[i])
         last = guarded(held, h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])

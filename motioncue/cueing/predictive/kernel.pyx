@@ -361,7 +361,7 @@ cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s
             s.held.scale[channel] = high * g.scale[i]
         most = gentle(s, channel) / g.scale[i]
         width = most + 2.0 * share
-        far = most * time / EASING if channel < 3 or s.since < NARROWING else 2.0
+        far = most * time / EASING if channel < 3 else 2.0
         now = within(s.acceleration[channel] / g.scale[i], high)
         own = within(planned(c, g, s.leaving[channel], s.left[number] + c.ends[k]) / g.scale[i], high)
         own = now + within(own - now, far + 0.9 * width)    # so that there is a choice

@@ -257,6 +257,7 @@ cdef inline bint begin_easing(
     cdef double bend = 0.0
     cdef bint again = was.on
     e.wide = was.wide if again else before[0]
+    e.wide.state.target = e.wide.state.x    # its input begins at what is sent: that of before would say it jumps there
     l.state = before.state
     e.fresh = another or l.state.limiting
     if not again and not e.fresh and viable(l, &l.state):

@@ -169,6 +169,20 @@ def test_from_rest_what_is_sent_goes_to_the_new_bound_along_the_polynomial(old, 
     np.testing.assert_allclose(path, after + (before - after) * (1 - x**3 * (10 - 15 * x + 6 * x**2)), atol=1e-9)
 
 
+@pytest.mark.parametrize("more", [(), (100.0, 3e4), (100.0, None), (None, 3e4), (100.0, 3e4, 2e7)])
+@pytest.mark.parametrize(("old", "new", "rest"), [(2.0, 20.0, 8.0), (2.0, 5.0, -8.0), (10.0, 2.0, 12.0)])
+def test_a_bound_on_the_value_that_acts_is_moved_along_the_fade_whatever_else_is_bounded(more, old, new, rest):
+    """The input is far beyond the bound and stays there: what is sent goes from bound to bound, no faster than a fade."""
+    limiter = Limiter(old, *more, dt=DT)
+    path = limiter.process(np.full(2000, rest))[0][-3:]
+    limiter.retune(new, *more, dt=DT, fade_s=FADE_S)
+    path = np.append(path, limiter.process(np.full(2000, rest))[0])
+    height, pace = abs(path[-1] - path[0]), DT / FADE_S
+    assert abs(path[-1]) == pytest.approx(min(new, abs(rest)), rel=2e-3)
+    assert np.abs(np.diff(path)).max() <= 15 / 8 * pace * height * 1.01
+    assert np.abs(np.diff(path, 2)).max() <= 10 / math.sqrt(3) * pace**2 * height * 1.1
+
+
 def test_a_channel_whose_bounds_stay_takes_no_part_in_the_change_of_others():
     """All but yaw are narrowed: surge goes to its new bound along the whole fade, yaw passes bit for bit."""
     motion, cue = np.zeros(1, motioncue.MOTION_DTYPE), np.zeros(1, motioncue.CUE_DTYPE)

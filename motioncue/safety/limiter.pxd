@@ -59,6 +59,7 @@ ctypedef struct Limit:
 ctypedef struct Easing:         # transition from the old bounds to those of a limit
     bint on
     bint fresh              # the first limiter starts at the next input
+    double before           # the input before that one; NaN if that was of another quantity
     Limit wide              # the second limiter, whose state is what is sent
     bint waits              # it has the old bounds, until its state can be braked within `hard` and `plan`
     Bounds hard             # the wider ones of old and new bounds

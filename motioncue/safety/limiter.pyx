@@ -1,6 +1,6 @@
 """The limiter's cold functions, and the limiter over arrays."""
 
-from libc.math cimport INFINITY, M_PI, isfinite, remainder
+from libc.math cimport INFINITY, M_PI, NAN, fabs, isfinite, remainder
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -238,11 +238,18 @@ cdef inline void widen_bounds(Easing* e) noexcept nogil:
 
 
 cdef inline void bring_within(Limit* l) noexcept nogil:
-    """Bring the state within its bounds, at rest if it cannot be braked within them."""
+    """Bring the state within its bounds, at rest if it was beyond the value or cannot be braked within them."""
     cdef LimiterState* s = &l.state
-    s.x = max(-l.plan.value, min(l.plan.value, s.x))
     if not viable(l, s):
+        s.x = max(-l.plan.value, min(l.plan.value, s.x))
         s.v = s.a = 0.0
+
+
+cdef inline void begin_at_input(Limit* l, double wanted, double before) noexcept nogil:
+    """Begin where the input was `before` this tick and as fast as it is; at rest where the bounds allow neither."""
+    l.state = LimiterState(before, wanted - before, 0.0, before, False)
+    if not viable(l, &l.state):     # nor where it is not known
+        l.state = LimiterState(max(-l.plan.value, min(l.plan.value, wanted)), 0.0, 0.0, wanted, False)
 
 
 cdef inline bint begin_easing(
@@ -257,8 +264,11 @@ cdef inline bint begin_easing(
     cdef double bend = 0.0
     cdef bint again = was.on
     e.wide = was.wide if again else before[0]
+    e.wide.state.target = e.wide.state.x    # its input begins at what is sent: that of before would say it jumps there
     l.state = before.state
     e.fresh = another or l.state.limiting
+    # Below a right angle a roll is its own lean.
+    e.before = NAN if another and not fabs(l.state.target) < 0.5 * M_PI else l.state.target
     if not again and not e.fresh and viable(l, &l.state):
         e.on = False
         return False
@@ -287,9 +297,10 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     cdef double wanted = value[0]
     if e.fresh:
         e.fresh = False
-        l.state = LimiterState(max(-l.plan.value, min(l.plan.value, wanted)), 0.0, 0.0, wanted, False)
+        begin_at_input(l, wanted, e.before)
         e.difference = blend_from(
-            e.wide.state.x - l.state.x, blend_rate(&e.difference), blend_bend(&e.difference), e.difference.pace
+            e.wide.state.x - l.state.x, blend_rate(&e.difference) - l.state.v, blend_bend(&e.difference),
+            e.difference.pace,
         )
     limiter_step(l, value)
     value[0] += blend_step(&e.difference)
@@ -329,7 +340,7 @@ cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
     cdef double sent = e.wide.state.x if e.on else s.x
     cdef double turns = sent - remainder(sent, 2.0 * M_PI)
     s.x -= turns
-    s.target -= turns
+    s.target = remainder(s.target, 2.0 * M_PI)
     e.wide.state.x -= turns
     e.wide.state.target -= turns
 

@@ -203,7 +203,7 @@ def leg_motion(algorithm, source, bridge, delivery):
     return np.abs(np.diff(legs, axis=0)).max(), (turn / [row[3] for row in bounds[:6]]).max()
 
 
-@pytest.mark.parametrize("bridge", ["predict", "linear"])
+@pytest.mark.parametrize("bridge", ["predict", pytest.param("linear", marks=pytest.mark.search)])
 @pytest.mark.parametrize("source", ["beamng", "vehicle-physics-pro"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.check

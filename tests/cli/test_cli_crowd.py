@@ -118,7 +118,13 @@ def parked(stats):
     return any(move["reason"] == "operator_park" for move in stats["transitions"])
 
 
-@pytest.mark.parametrize("text", [b"", b"GET / HTTP/1.1\r\nX: x\r\n"], ids=["silent", "a byte now and then"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"", id="silent", marks=pytest.mark.search),
+        pytest.param(b"GET / HTTP/1.1\r\nX: x\r\n", id="a byte now and then"),
+    ],
+)
 @pytest.mark.check
 def test_simulator_park_recording_and_a_new_page_get_by_a_crowd(tmp_path, text):
     port, url = free_port(), f"tcp://127.0.0.1:{free_port()}"

@@ -169,6 +169,49 @@ def test_from_rest_what_is_sent_goes_to_the_new_bound_along_the_polynomial(old, 
     np.testing.assert_allclose(path, after + (before - after) * (1 - x**3 * (10 - 15 * x + 6 * x**2)), atol=1e-9)
 
 
+@pytest.mark.parametrize("more", [(), (100.0, 3e4), (100.0, None), (None, 3e4), (100.0, 3e4, 2e7)])
+@pytest.mark.parametrize(("old", "new", "rest"), [(2.0, 20.0, 8.0), (2.0, 5.0, -8.0), (10.0, 2.0, 12.0)])
+def test_a_bound_on_the_value_that_acts_is_moved_along_the_fade_whatever_else_is_bounded(more, old, new, rest):
+    """The input stays far beyond the bound: what is sent goes from bound to bound, no faster than a fade."""
+    limiter = Limiter(old, *more, dt=DT)
+    path = limiter.process(np.full(2000, rest))[0][-3:]
+    limiter.retune(new, *more, dt=DT, fade_s=FADE_S)
+    path = np.append(path, limiter.process(np.full(2000, rest))[0])
+    height, pace = abs(path[-1] - path[0]), DT / FADE_S
+    assert abs(path[-1]) == pytest.approx(min(new, abs(rest)), rel=2e-3)
+    assert np.abs(np.diff(path)).max() <= 15 / 8 * pace * height * 1.01
+    assert np.abs(np.diff(path, 2)).max() <= 10 / math.sqrt(3) * pace**2 * height * 1.1
+
+
+MOVING = {
+    "a rate that acts becomes wider": ((50.0, 2.0), (50.0, 100.0)),
+    "a rate that acts is given up": ((50.0, 2.0, 600.0), (50.0,)),
+    "a value that acts becomes wider": ((5.0, 100.0, 3e4), (50.0, 100.0, 3e4)),
+    "a value far below where it goes": ((50.0, 100.0, 3e4), (2.0, 100.0, 3e4)),
+    "a value far below where it goes, and nothing else": ((50.0,), (2.0,)),
+}
+
+
+@pytest.mark.parametrize("slope", [5.0, -5.0])
+@pytest.mark.parametrize("case", MOVING)
+def test_bounds_that_change_while_the_input_moves_make_no_corner(case, slope):
+    """What is sent goes on as fast as it was: its slope changes no faster than the polynomial that leads to the input.
+
+    From a difference D of slope S that one's bend is at most 10/sqrt(3) D + 3.94 S.
+    """
+    old, new = MOVING[case]
+    values = 8.0 + slope * DT * np.arange(-800, 101)
+    limiter = Limiter(*old, dt=DT)
+    path = limiter.process(values[:801])[0][-3:]
+    before = path[-1], (path[-1] - path[-2]) / DT
+    limiter.retune(*new, dt=DT, fade_s=FADE_S)
+    path = np.append(path, limiter.process(values[801:])[0])
+    after = min(new[0], 8.0), slope if new[0] > 8.0 else 0.0
+    apart, faster = abs(before[0] - after[0]), abs(before[1] - after[1])
+    most = (10 / math.sqrt(3) * apart / FADE_S + 3.94 * faster) / FADE_S
+    assert np.abs(np.diff(path, 2)).max() <= 1.1 * most * DT**2
+
+
 def test_a_channel_whose_bounds_stay_takes_no_part_in_the_change_of_others():
     """All but yaw are narrowed: surge goes to its new bound along the whole fade, yaw passes bit for bit."""
     motion, cue = np.zeros(1, motioncue.MOTION_DTYPE), np.zeros(1, motioncue.CUE_DTYPE)

@@ -6,6 +6,7 @@ accelerations at the ends of the blocks).  The cost is then a quadratic form and
 """
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -128,7 +129,7 @@ def nodes(steps: int, step_s: float, times_s: Sequence[float]) -> Array:
 
 
 class _Rows(NamedTuple):
-    """What follows from what is known and planned, one row for each channel or sense."""
+    """What follows from what is known and planned: for each time, one row for each channel or sense."""
 
     place: Array
     speed: Array
@@ -148,10 +149,10 @@ def _errors(
     errors = car.copy()
     for row, sense in enumerate(senses):
         if sense in channels:
-            errors[row] -= (push if sense < 3 else speed)[channels.index(sense)]
+            errors[:, row] -= (push if sense < 3 else speed)[:, channels.index(sense)]
         channel, force = TILTS.get(sense, (-1, 0.0))
         if channel in channels:
-            errors[row] -= force * place[channels.index(channel)]
+            errors[:, row] -= force * place[:, channels.index(channel)]
     return errors
 
 
@@ -176,27 +177,52 @@ def conflict_step(step_s: float) -> tuple[Array, Array, Array]:
     return whole[:2, :2], whole[:2, 2] - whole[:2, 3], whole[:2, 3]
 
 
-def _after(
-    now: _Rows, push: Array, car: Array, step_s: float, channels: Sequence[int], senses: Sequence[int], rows: list[int]
+def _course(
+    begin: tuple[Array, Array, Array, Array],
+    push: Array,
+    car: Array,
+    step_s: float,
+    channels: Sequence[int],
+    senses: Sequence[int],
+    at: list[int],
 ) -> _Rows:
-    """Return the rows one step later, when accelerations have gone to `push` along straight lines."""
-    place = now.place + step_s * now.speed + step_s**2 * (2.0 * now.acceleration + push) / 6.0
-    speed = now.speed + 0.5 * step_s * (now.acceleration + push)
+    """Return the rows at each step, while accelerations and the car's motion go along straight lines from step to step.
+
+    `begin` is place, speed, organs and conflict at the first; `at` are the rows of senses whose conflict counts.
+    """
+    place, speed, organs, conflict = (each[None] for each in begin)
+    speed = np.concatenate([speed, 0.5 * step_s * (push[:-1] + push[1:])]).cumsum(axis=0)
+    moved = step_s * speed[:-1] + step_s**2 * (2.0 * push[:-1] + push[1:]) / 6.0
+    place = np.concatenate([place, moved]).cumsum(axis=0)
     errors = _errors(channels, senses, place, speed, push, car)
-    kept = np.exp(-step_s / np.array([ORGANS_S[sense] for sense in senses]))[:, None]
-    organs = kept * now.organs + (1.0 - kept) * 0.5 * (now.errors + errors)
-    force, conflict = (car - errors)[rows], now.conflict
-    if rows:
+    kept = np.exp(-step_s / np.array([ORGANS_S[sense] for sense in senses]))
+    entering = (1.0 - kept)[:, None] * 0.5 * (errors[:-1] + errors[1:])
+    organs = _recursion(np.diag(kept), np.concatenate([organs, entering]))
+    force = (car - errors)[:, at]
+    if at:
         own, before, after = conflict_step(step_s)
-        kept = np.kron(np.eye(len(rows)), own) @ conflict
-        conflict = kept + np.kron(now.force, before[:, None]) + np.kron(force, after[:, None])
+        by_force = force[:-1, :, None] * before[:, None] + force[1:, :, None] * after[:, None]
+        entering = by_force.reshape(len(by_force), 2 * len(at), -1)
+        conflict = _recursion(np.kron(np.eye(len(at)), own), np.concatenate([conflict, entering]))
+    else:
+        conflict = np.repeat(conflict, len(push), axis=0)
     return _Rows(place, speed, push, organs, errors, force, conflict)
+
+
+def _recursion(model: Array, entering: Array) -> Array:
+    """Return x of ``x[k] = model x[k - 1] + entering[k]`` from ``x[0] = entering[0]``: a round doubles the steps."""
+    found = entering.copy()
+    back = 1
+    while back < len(found):
+        found[back:] += model @ found[:-back]
+        model, back = model @ model, 2 * back
+    return found
 
 
 def _costs(
     now: _Rows, before: Array, step_s: float, channels: Sequence[int], senses: Sequence[int], cost: Cost
 ) -> Array:
-    """Return rows whose squares are the cost of one step; `before` are the accelerations a step earlier."""
+    """Return rows whose squares are the cost of steps; `before` are the accelerations a step earlier."""
     by_error, by_state = (np.array([GAINS[sense][k] for sense in senses])[:, None] for k in (0, 1))
     picked = list(channels)
     rows = [
@@ -205,9 +231,9 @@ def _costs(
         cost.speed[picked, None] * now.speed,
         cost.effort[picked, None] * now.acceleration,
         cost.smoothness[picked, None] * (now.acceleration - before) / step_s,
-        cost.conflict * now.conflict[::2],
+        cost.conflict * now.conflict[:, ::2],
     ]
-    return np.asarray(np.sqrt(step_s) * np.concatenate(rows))
+    return np.asarray(np.sqrt(step_s) * np.concatenate(rows, axis=1)).reshape(-1, before.shape[-1])
 
 
 def _tail(step_s: float, channels: Sequence[int], senses: Sequence[int], cost: Cost) -> Array:
@@ -222,14 +248,13 @@ def _tail(step_s: float, channels: Sequence[int], senses: Sequence[int], cost: C
     unit = np.eye(wide)
     place, speed, push = (unit[k * moved : (k + 1) * moved] for k in range(3))
     organs, car = unit[3 * moved : 3 * moved + felt], unit[3 * moved + felt : 3 * moved + 2 * felt]
-    steered = unit[size:]
-    errors = _errors(channels, senses, place, speed, push, car)
-    now = _Rows(place, speed, push, organs, errors, (car - errors)[at], unit[size - 2 * len(at) : size])
-    later = np.exp(-step_s / FADE_S) * car
-    next_ = _after(now, steered, later, step_s, channels, senses, at)
-    model = np.concatenate([next_.place, next_.speed, next_.acceleration, next_.organs, later, next_.conflict])
+    begin = (place, speed, organs, unit[size - 2 * len(at) : size])
+    cars = np.stack([car, np.exp(-step_s / FADE_S) * car])
+    pushes = np.stack([push, unit[size:]])
+    next_ = _Rows(*(each[1:] for each in _course(begin, pushes, cars, step_s, channels, senses, at)))
+    model = np.concatenate([*next_[:4], cars[1:], next_.conflict], axis=1)[0]
     # The change of acceleration is the only cost of what is steered; the rest is counted when it has come about.
-    rows = _costs(next_, push, step_s, channels, senses, cost)
+    rows = _costs(next_, push[None], step_s, channels, senses, cost)
     form = rows.T @ rows
     return _riccati(model[:, :size], model[:, size:], form[:size, :size], form[size:, size:], form[:size, size:])
 
@@ -278,33 +303,23 @@ def program(
     unit = np.eye(known + moved * len(lengths))
     knots = [unit[known + k * moved : known + (k + 1) * moved] * limits[:, None] for k in range(len(lengths))]
     foreseen = unit[3 * moved + felt : car_end].reshape(felt, len(ahead), -1)
-
-    def car(step: int) -> Array:
-        return np.asarray(np.tensordot(ahead[:, step], foreseen, axes=(0, 1)))
-
     place, speed, push = (unit[k : 3 * moved : 3] for k in range(3))
-    errors = _errors(channels, senses, place, speed, push, car(0))
-    organs = unit[3 * moved : 3 * moved + felt]
-    now = _Rows(place, speed, push, organs, errors, (car(0) - errors)[rows_at], unit[car_end:known])
+    at = [0, *accumulate(lengths)]
+    shares = [np.interp(np.arange(at[-1] + 1), at, row) for row in np.eye(len(at))]
+    pushes = np.tensordot(shares, np.stack([push, *knots]), axes=(0, 0))
+    cars = np.tensordot(ahead[:, : at[-1] + 1], foreseen, axes=(0, 1))
+    begin = (place, speed, unit[3 * moved : 3 * moved + felt], unit[car_end:known])
+    course = _course(begin, pushes, cars, step_s, channels, senses, rows_at)
     form = np.zeros((len(unit), len(unit)))
-    ends: list[_Rows] = []
-    jerks: list[Array] = []
-    turns: list[Array] = []
-    step = 0
-    for length, knot in zip(lengths, knots, strict=True):
-        start = now.acceleration
-        costs: list[Array] = []
-        for k in range(1, length + 1):
-            step += 1
-            before = now.acceleration
-            now = _after(now, start + (knot - start) * (k / length), car(step), step_s, channels, senses, rows_at)
-            costs.append(_costs(now, before, step_s, channels, senses, cost))
-        block = np.concatenate(costs)
-        form += block.T @ block  # once a block: BLAS shares each product among threads that wait for each other
-        ends.append(now)
-        jerks.append((knot - start) / (length * step_s))
-        turns.append(car(step)[:, :known])
-    end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step), now.conflict])
+    for start, stop in pairwise(at):  # not all at once: a long horizon has many rows
+        block = _Rows(*(each[start + 1 : stop + 1] for each in course))
+        rows = _costs(block, pushes[start:stop], step_s, channels, senses, cost)
+        form += rows.T @ rows
+    ends = [_Rows(*(each[step] for each in course)) for step in at[1:]]
+    jerks = [(pushes[stop] - pushes[start]) / ((stop - start) * step_s) for start, stop in pairwise(at)]
+    turns = [cars[step, :, :known] for step in at[1:]]
+    now = ends[-1]
+    end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, cars[-1], now.conflict])
     form += end.T @ _tail(step_s, channels, senses, cost) @ end
     rows, low, high, bound, at_block, per_place, per_speed, per_push, tilting = _bounded(
         channels, ends, jerks, bounds, tilt[0]

@@ -203,7 +203,8 @@ def _course(
         own, before, after = conflict_step(step_s)
         by_force = force[:-1, :, None] * before[:, None] + force[1:, :, None] * after[:, None]
         entering = by_force.reshape(len(by_force), 2 * len(at), -1)
-        conflict = _recursion(np.kron(np.eye(len(at)), own), np.concatenate([conflict, entering]))
+        model = np.asarray(np.kron(np.eye(len(at)), own), np.float64)  # each sense by itself
+        conflict = _recursion(model, np.concatenate([conflict, entering]))
     else:
         conflict = np.repeat(conflict, len(push), axis=0)
     return _Rows(place, speed, push, organs, errors, force, conflict)

@@ -295,13 +295,17 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     new bounds alone: where a limiter meets its bound it may never come to rest to the last bit.
     """
     cdef double wanted = value[0]
+    cdef double apart, rate, most
     if e.fresh:
         e.fresh = False
         begin_at_input(l, wanted, e.before)
-        e.difference = blend_from(
-            e.wide.state.x - l.state.x, blend_rate(&e.difference) - l.state.v, blend_bend(&e.difference),
-            e.difference.pace,
-        )
+        apart = e.wide.state.x - l.state.x
+        # The slope of an input that jumps or is noisy says nothing of the next seconds: the way to the input is then no
+        # faster than what is sent moves, or than a fade of that length is on average.
+        rate = blend_rate(&e.difference)
+        most = max(fabs(rate), fabs(apart) * e.difference.pace)
+        rate = max(-most, min(most, rate - l.state.v))
+        e.difference = blend_from(apart, rate, blend_bend(&e.difference), e.difference.pace)
     limiter_step(l, value)
     value[0] += blend_step(&e.difference)
     if e.waits:

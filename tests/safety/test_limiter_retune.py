@@ -212,6 +212,22 @@ def test_bounds_that_change_while_the_input_moves_make_no_corner(case, slope):
     assert np.abs(np.diff(path, 2)).max() <= 1.1 * most * DT**2
 
 
+@pytest.mark.parametrize("input_", ["stairs", "a jump"])
+@pytest.mark.parametrize("value", [20.0, 1e9], ids=["wider", "given up"])
+def test_an_input_that_moves_in_steps_is_not_taken_for_a_fast_one(input_, value):
+    """A quintic from slope 1 rises by s (1 - s)^3 (1 + 3 s), at most 0.19: of the way to the input, not of its step."""
+    time = DT * np.arange(1500)
+    stairs = 6.0 + 2.0 * np.sin(np.pi * time[np.arange(len(time)) // 5 * 5])
+    for at in range(800, 811):
+        values = stairs if input_ == "stairs" else np.where(np.arange(len(time)) < 805, 4.0, 5.0)
+        limiter = Limiter(2.0, 200.0, 6e3, 6e5, dt=DT)
+        sent = limiter.process(values[:at])[0][-1]
+        limiter.retune(value, *([200.0, 6e3, 6e5] if value < 1e9 else []), dt=DT, fade_s=1.0)
+        path = limiter.process(values[at:])[0]
+        assert path.max() <= values.max() + 0.19 * (values[at] - sent)
+        assert path.min() >= sent - 0.19 * (values[at] - sent)
+
+
 def test_a_channel_whose_bounds_stay_takes_no_part_in_the_change_of_others():
     """All but yaw are narrowed: surge goes to its new bound along the whole fade, yaw passes bit for bit."""
     motion, cue = np.zeros(1, motioncue.MOTION_DTYPE), np.zeros(1, motioncue.CUE_DTYPE)

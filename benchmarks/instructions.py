@@ -6,7 +6,7 @@ python benchmarks/instructions.py --print      # those that were accepted, as a 
 
 What is counted are the candidates of the benchmarks: (instructions of two runs - of one run) / calls in a run; or the
 median over calls that differ.  Counts of another compiler, Python or processor say nothing about these, so they are
-only shown.  Ends with status 1 if a count is more than 1 %, or ten, above what was accepted, and says so where one is as
+only shown.  Ends with status 1 if a count is over 1 %, or ten, above what was accepted, and says so where one is as
 much below: then accept it, so that it stays.
 """
 

@@ -6,8 +6,8 @@ python benchmarks/instructions.py --print      # those that were accepted, as a 
 
 What is counted are the candidates of the benchmarks: (instructions of two runs - of one run) / calls in a run; or the
 median over calls that differ.  Counts of another compiler, Python or processor say nothing about these, so they are
-only shown.  Ends with status 1 if a count is over 1 %, or ten, above what was accepted, and says so where one is as
-much below: then accept it, so that it stays.
+only shown.  Ends with status 1 if a count is more than 1 % above what was accepted, and says so where one is 1 % below:
+then accept it, so that it stays.
 """
 
 import argparse
@@ -23,7 +23,6 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 KEPT = HERE / "instructions.json"
 TOLERANCE = 0.01
-STRAY = 10.0  # of a call: in a run of a hundred, the interpreter's own work differs by some hundreds
 LEFT_OUT = "jitter or replay or adaptive or scipy or numpy or struct or python_loop or recorded"
 """Benchmarks of the system's time, and those whose candidate another benchmark has."""
 UNEVEN = ("8 rigs",)
@@ -74,11 +73,6 @@ def count() -> dict[str, float]:
         return {figure: round(value, 1) for figure, value in totals(folder).items()}
 
 
-def slack(accepted: float) -> float:
-    """Return how far a count may be from what was accepted."""
-    return max(STRAY, TOLERANCE * accepted)
-
-
 def table(found: dict[str, float], kept: dict[str, float]) -> str:
     """Return counts beside those that were accepted."""
     lines = ["| instructions | accepted | now | change |", "|---|---:|---:|---:|"]
@@ -110,8 +104,8 @@ def main() -> None:
         return
     if missing := sorted({*kept["counts"]} ^ {*found}):
         sys.exit(f"counted only now or only then: {', '.join(missing)}; `--accept` keeps what is counted now")
-    more = [each for each in found if found[each] > kept["counts"][each] + slack(kept["counts"][each])]
-    less = [each for each in found if found[each] < kept["counts"][each] - slack(kept["counts"][each])]
+    more = [each for each in found if found[each] > (1.0 + TOLERANCE) * kept["counts"][each]]
+    less = [each for each in found if found[each] < (1.0 - TOLERANCE) * kept["counts"][each]]
     if less:
         print(f"fewer than accepted: {', '.join(less)}; `--accept` keeps it so")
     if more:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.core.clock cimport Clock, Time
-from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_arrival, mc_fd, mc_receive, mc_send_to, packed_address
+from motioncue.transports.handles cimport ADDRESS_BYTES, mc_arrival, mc_fd, mc_receive, mc_send_to, packed_address
 
 import numpy as np
 

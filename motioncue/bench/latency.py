@@ -15,11 +15,11 @@ from motioncue.bench.pacing import Integers, fed, running, sockets, spin_ns
 from motioncue.bench.report import COSTS
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.core.clock import Clock, FakeClock, MonotonicClock, prepare_receiver, prepare_thread
+from motioncue.core.table import UNWATCHED
 from motioncue.engine.assembly import algorithm_of
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.receiver import DatagramReceiver
 from motioncue.engine.tick import Settings
-from motioncue.frames.settings import UNWATCHED
 from motioncue.output.actuation import OutputChain, UpVector
 from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Profile

@@ -33,9 +33,9 @@ from motioncue.check.description import corrected, corrections, suspected
 from motioncue.check.forces import Going, suspension_of
 from motioncue.check.signs import examine
 from motioncue.core.channels import WHEELS
+from motioncue.core.table import Watch
 from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.intake import read_frames
-from motioncue.frames.settings import Watch
 from motioncue.sources import DescribedSource
 from motioncue.wire.packet import Derivation
 

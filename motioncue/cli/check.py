@@ -306,7 +306,7 @@ def _live(
 
 def _system_of_datagrams(url: str, end: float, interrupts: Interrupts) -> str:
     """Return the system whose datagrams arrive at an endpoint; a stream is City Car Driving's."""
-    from motioncue.transports.udp import open_receiver
+    from motioncue.transports.endpoint import open_receiver
 
     scheme = parse_endpoint(url).scheme
     if scheme == "memory":

@@ -27,8 +27,7 @@ from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import print_summary
 from motioncue.errors import PacketError
 from motioncue.recording.packages import LARGEST, SAID, Pick, Raw, contents, parse_recording, quoted
-from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.udp import open_sender
+from motioncue.transports.endpoint import open_sender, parse_endpoint
 from motioncue.wire.commands import assigned
 from motioncue.wire.packet import Packet
 

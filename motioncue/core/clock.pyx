@@ -50,8 +50,6 @@ def prepare_receiver():
 def processors_awake():
     """Keep the processors out of deep sleep while a block runs; yield whether that was granted.
 
-    Notes
-    -----
     Linux only.  Threads wake sooner, at a cost in power.  Only root may write the file, unless a udev rule allows
     others.
     """
@@ -73,8 +71,6 @@ def processors_awake():
 def machine_awake():
     """Keep the machine from going to sleep while a block runs; yield what was granted, by name.
 
-    Notes
-    -----
     Windows only; elsewhere nothing is requested.  The block must begin and end in the same thread.
     """
     cdef mc_attempts tried
@@ -102,8 +98,6 @@ cdef class Clock:
 cdef class MonotonicClock(Clock):
     """The machine's monotonic clock; sleeps to absolute deadlines.
 
-    Notes
-    -----
     Linux: clock_nanosleep with an absolute time.  Windows: QueryPerformanceCounter and a waitable timer, high
     resolution where the system has it.  One thread at a time may wait.
     """

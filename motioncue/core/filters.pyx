@@ -49,8 +49,6 @@ cdef SecondOrder held_section(double c1, double c0, double dt) noexcept nogil:
 def held_response(double damping, double stiffness, double dt):
     """Return velocity and displacement a tick after a unit of acceleration has begun to act.
 
-    Notes
-    -----
     The solution of x'' = 1 - c1 x' - c0 x from rest, at dt.
 
     Units: `damping` [1/s], `stiffness` [1/s^2], `dt` [s].
@@ -91,8 +89,6 @@ cdef SecondOrder first_order_as_second(double omega, double dt, bint hold=False)
 cdef class HighPass:
     """High-pass filter of first to third order with its first two integrals.
 
-    Notes
-    -----
     Bilinear transform, prewarped at `omega` (and `omega_b`).  The first step after `reset` starts from rest at that
     tick: for a step input present from the first sample, the output equals the continuous step response at the tick
     times to second order in `dt`.  With `hold` sections of order 1 and 2 have exactly the continuous step response at the

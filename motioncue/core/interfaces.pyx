@@ -56,8 +56,6 @@ cdef class Algorithm:
     def step(self, const Motion[::1] motion not None, Cue[::1] cue not None):
         """Do one tick.
 
-        Notes
-        -----
         Real time: does not allocate; keeps the GIL.
         """
         if motion.shape[0] != 1 or cue.shape[0] != 1:
@@ -75,8 +73,6 @@ cdef class Algorithm:
     def process(self, const Motion[::1] motion not None, out=None, ahead=None):
         """Do one tick per row, bit-identical to as many calls of `step`.
 
-        Notes
-        -----
         State is kept between calls, so any chunking gives the same bits.  Real time: releases the GIL.
         """
         cdef Py_ssize_t i, n = motion.shape[0]
@@ -132,8 +128,6 @@ cdef void direct_reset(void* state) noexcept nogil:
 cdef class Direct(Algorithm):
     """Pass the body-frame motion through as the cue, for platforms that do their own washout, as DK does.
 
-    Notes
-    -----
     Memoryless, no latency.  The displacement channels are 0.
     """
 

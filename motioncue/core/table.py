@@ -1,11 +1,12 @@
-"""Base classes of a profile's tables."""
+"""Base classes of a profile's tables, the table ``[watch]``, and the tables in which notebooks show objects."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
-__all__ = ["ChannelWorkspace", "CueingTable", "Positive", "Table"]
+__all__ = ["UNWATCHED", "ChannelWorkspace", "CueingTable", "Positive", "Table", "Watch", "card"]
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -56,3 +57,40 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform."""
         return None
+
+
+class Watch(Table, frozen=True, kw_only=True):
+    """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
+
+    max_acceleration_m_s2: Positive = 100.0
+    """Largest plausible acceleration [m/s^2]; a recorded rally car lands from a jump with 82."""
+    max_rate_deg_s: Positive = 600.0
+    """Largest plausible angular rate [deg/s]."""
+    frozen_s: Positive = 1.0
+    """How long a moving car may repeat the same state [s]."""
+    jitter_s: Positive = 0.1
+    """Largest deviation of frames from even arrivals [s]."""
+    frame_jump_s: Positive = 2.0
+    """Largest change of the simulator's frame time [s]."""
+    max_acceleration_step_m_s2: Positive = 15.0
+    """Largest change of acceleration between frames that is followed before the velocity confirms it [m/s^2]."""
+    max_rate_step_deg_s: Positive = 172.0
+    """Largest change of angular rate between frames that is followed before the attitude confirms it [deg/s]."""
+    velocity_error_m_s: Positive = 1.0
+    """Allowed contradiction between acceleration and change of velocity over a second, plus 35 % of them [m/s]."""
+    attitude_error_deg: Positive = 5.7
+    """Allowed contradiction between angular rates and turns of the attitude over a second, plus 35 % of them [deg]."""
+
+
+UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
+"""Thresholds that no frame exceeds."""
+
+
+def card(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return HTML of a title and of rows of a name and a text."""
+    cells = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
+        for name, text in rows
+        if text
+    )
+    return f"<table><caption><b>{escape(title)}</b></caption><tbody>{cells}</tbody></table>"

@@ -52,8 +52,6 @@ def record_places(const unsigned char[::1] data not None):
 cdef class RecordRing:
     """Records from a thread that never waits to another one that takes them when it can.
 
-    Notes
-    -----
     Every page of memory is touched when the ring is made, so that no tick waits for one.
     Real time: writing does not allocate, needs no GIL and cannot fail; records that do not fit are counted in `lost`.
 

@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import EndpointError, PacketError
-from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.line import Line, open_line
+from motioncue.transports.endpoint import open_line, open_receiver, open_sender, parse_endpoint
+from motioncue.transports.handles import Line
 from motioncue.transports.mapped import SHARED
-from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.wire.description import Gather, PlayerTable
 from motioncue.wire.packet import Packet
 

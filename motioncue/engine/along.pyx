@@ -96,15 +96,7 @@ def rows_in(bytes data):
 cdef class Recalled:
     """What an earlier session felt, for the ticks to take with their settings.
 
-    Parameters
-    ----------
-    data : bytes
-        What `Along.data` has returned; nothing: begin without a memory.
-
-    Raises
-    ------
-    PacketError
-        If it is anything else; says what was found.
+    `data` is what `Along.data` has returned (nothing: begin without a memory), or PacketError says what was found.
     """
 
     def __cinit__(self, bytes data=b""):
@@ -143,8 +135,6 @@ cdef class Recalled:
 cdef class Along:
     """What was felt along the way so far.
 
-    Notes
-    -----
     Real time: `take` does not allocate, and looks at a bounded number of rows.
     """
 

@@ -31,8 +31,7 @@ from motioncue.profile.explain import explain, shown
 from motioncue.profile.profile import Output, Profile, Scaled, Source, parse_profile, platform_table, profile_text
 from motioncue.safety.limiter import CueLimits, OutputLimits
 from motioncue.transports.claim import Claims
-from motioncue.transports.endpoint import Endpoint, parse_endpoint
-from motioncue.transports.line import BAUD
+from motioncue.transports.endpoint import BAUD, Endpoint, parse_endpoint
 from motioncue.wire.packet import Derivation, Encoding
 
 __all__ = ["actuate", "cue", "load_profile", "load_profile_on"]
@@ -73,8 +72,6 @@ def load_profile_on(
 ) -> Profile:
     """Return a checked profile on another platform, for which its preset ``auto`` is resolved.
 
-    Notes
-    -----
     Outputs are checked with the profile's own platform: what is offered beside it is for scoring, not for sending.
     """
     if platform is None:

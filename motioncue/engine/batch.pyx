@@ -203,14 +203,9 @@ cdef void place(const Group* group, double* blocks, int count, int64_t rig, cons
 cdef class Batch:
     """Algorithms that are stepped together, each with its own coefficients and state.
 
-    Attributes
-    ----------
-    parked : ndarray of bool, shape (n,)
-        Set an item to let the actuators of that rig's platform sink to where they are parked, and clear it to let them
-        rise, as in `motioncue.bind`; steps without an actuation do not read it.
+    Set an item of `parked` to let the actuators of that rig's platform sink to where they are parked, and clear it to let
+    them rise, as in `motioncue.bind`; steps without an actuation do not read it.
 
-    Notes
-    -----
     Results equal those of each rig by itself, bit for bit.  Neighbors of one kind that has a form for lanes share
     blocks of 8 rigs with AVX-512, 4 with AVX2, 2 elsewhere; a partly filled block costs as much as a full one.  All
     others are stepped one by one.  Limits and actuators are stepped in such blocks as long as no bound acts.
@@ -415,8 +410,6 @@ cdef class Batch:
     def step(self, motion, cue, actuation=None):
         """Do one tick of every rig.
 
-        Notes
-        -----
         Real time: does not allocate if the arrays are those of the call before; others are checked first (about 2 µs).
         Keeps the GIL.
         """
@@ -433,8 +426,6 @@ cdef class Batch:
     def process(self, const Motion[:, ::1] motion not None, out=None):
         """Do one tick per row, bit-identical to as many calls of `step`.
 
-        Notes
-        -----
         Real time: releases the GIL.
         """
         cdef Py_ssize_t i, ticks = motion.shape[0]

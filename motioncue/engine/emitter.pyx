@@ -37,8 +37,7 @@ from motioncue.safety.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, FOUND, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
     OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, PLATFORM, RUNNING, STANDS, Step, Supervisor, supervise,
 )
-from motioncue.transports.line cimport Line
-from motioncue.transports.sockets cimport packed_address
+from motioncue.transports.handles cimport Line, packed_address
 from motioncue.wire.checksum cimport Seal
 from motioncue.wire.codec cimport Table, outgoing_of
 
@@ -54,7 +53,7 @@ from motioncue.core.clock import prepare_thread
 from motioncue.core.threads import NAMES
 from motioncue.safety.supervisor import State
 from motioncue.transports.mapped import Written
-from motioncue.transports.udp import packed_host
+from motioncue.transports.endpoint import packed_host
 
 __all__ = ["Emitter", "Ending", "end_all"]
 
@@ -94,8 +93,6 @@ cdef void encode_outputs(
 cdef class Emitter:
     """Reads the newest motion, computes the cue and sends the packets, once a tick.
 
-    Notes
-    -----
     Deadlines are on an absolute grid; a tick whose deadline has passed before it could start is skipped and counted,
     never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
     """
@@ -377,8 +374,6 @@ cdef class Emitter:
     ):
         """Send `packet` to `address` at every tick, with the fields of `table` filled in, and read `replies` from there.
 
-        Notes
-        -----
         A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
         neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
         To a platform that says where its actuators are, nothing is sent before it has.
@@ -415,8 +410,6 @@ cdef class Emitter:
     def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
         """Send another packet to the output that was added last, beside those of the motion.
 
-        Notes
-        -----
         A packet with an interval is sent right behind that of the motion, and dropped if the system refuses it.
         """
         cdef Other* other = &self._sinks.others[self._sinks.other_count]
@@ -485,8 +478,6 @@ cdef class Emitter:
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
         """Tick along the grid up to a limit, or until `stop` has faded to neutral.
 
-        Notes
-        -----
         A second call continues on the same grid.
         """
         with nogil:
@@ -499,8 +490,6 @@ cdef class Emitter:
     def retune(self, Settings settings not None):
         """Use other settings from the next tick on.
 
-        Notes
-        -----
         The cue has no step.  Three ticks after the one that takes them the settings are in force, and a change of
         reason ``retuned`` is added to `transitions`.
         """
@@ -625,8 +614,6 @@ cdef double HALT_S = 2.0        # for the emitting thread to notice that it shal
 cdef class Ending:
     """Takes an engine to its end from any thread, at an interrupt and at the interpreter's exit too.
 
-    Notes
-    -----
     Python runs handlers of signals in its main thread, between two bytecodes.  `end` has none: a KeyboardInterrupt is
     raised behind it, when the platform is at rest and everything is closed.  In a process forked meanwhile, `end` does
     nothing: the threads, and so the platform, are the parent's.

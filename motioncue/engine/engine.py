@@ -34,10 +34,9 @@ from motioncue.output.sinks import Replies
 from motioncue.platforms.build import channels_of
 from motioncue.profile.explain import bounds_in_force, bounds_off, inverted, shown
 from motioncue.profile.profile import Output, Profile, Record, differences
-from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.line import Line, error_text, open_line
+from motioncue.transports.endpoint import fail_if_unheard, open_line, open_sender, parse_endpoint
+from motioncue.transports.handles import Line, error_text
 from motioncue.transports.mapped import Written
-from motioncue.transports.udp import fail_if_unheard, open_sender
 from motioncue.wire.packet import Encoding
 
 __all__ = ["Engine"]

@@ -257,8 +257,6 @@ def _reached(found: Fit, channels: list[str]) -> str:
 def gains_for(profile: Profile) -> dict[str, Any]:
     """Return gains and cutoff frequencies that suit a platform, as tables of ``cueing``.
 
-    Notes
-    -----
     First the cutoff frequencies of surge, sway and heave rise until each displacement of the standard drives uses at
     most `TRAVEL` of its range.  Then gains fall until no pose is out of reach, but only on a platform that travels
     along surge or sway: a tilt out of reach takes that travel with it, and the change is felt as a jolt.  On other

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
-from motioncue.transports.line import error_text
+from motioncue.transports.handles import error_text
 
 __all__ = ["CALM", "LOG", "MESSAGES", "REFUSED", "Journal", "Log", "Outputs", "SeatLog", "event_line"]
 

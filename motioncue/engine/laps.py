@@ -76,8 +76,6 @@ class LapKeeper:
     not what was written.  `car` returns which car it is, None as long as the simulator has not said; it is none if no
     packet says it.  What is felt is written every five minutes, and at the end.
 
-    Notes
-    -----
     No tick ever waits: rows are copied beside it, and what was read comes with settings that a tick takes as a whole.
     A disk that does not answer is not waited for longer than `PATIENCE_S`.  What fails is counted and said once.
     """

@@ -104,15 +104,7 @@ def changed(profile: Profile, change: Mapping[str, Any] | Iterable[str]) -> Prof
 
 
 class Tuner:
-    """Turns requested changes of a profile into settings, one after the other.
-
-    Attributes
-    ----------
-    profile : Profile
-        The profile requested last.
-    settings : Settings
-        The settings designed from it.
-    """
+    """Turns requested changes of a profile into settings, one after the other: `settings` are those of `profile`."""
 
     def __init__(self, profile: Profile, adapt: Callable[[Profile], Profile] = lambda profile: profile) -> None:
         self.profile = profile

@@ -16,7 +16,7 @@ from motioncue.transports.memory cimport (
     MC_GATHERED, MC_TAIL, MC_TORN, MC_WHOLE, Memory, mc_memory, mc_memory_end, mc_memory_first, mc_memory_number,
     mc_memory_sample, mc_memory_take,
 )
-from motioncue.transports.sockets cimport (
+from motioncue.transports.handles cimport (
     ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_REFUSED, MC_SPEAKS, MC_TAKES_OVER, Server,
     allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_port_of, mc_receive_from, mc_seat, mc_seat_judge, mc_seat_keep,
     mc_send_back, mc_send_to, mc_server, mc_wait_any, packed_address, sockaddr_storage,
@@ -49,8 +49,6 @@ cdef bint flush(SessionState* s, const mc_server* server) noexcept nogil:
 cdef class StreamReceiver:
     """Serves a stream source, one simulator at a time.
 
-    Notes
-    -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  A second simulator is refused by closing
     its connection, unless the first one has sent no frame for a second: then the second one takes over.  A connection
     that has never sent a byte gives way at once to the first one that does.
@@ -210,8 +208,6 @@ def reachable(sock, hosts):
 cdef class DatagramReceiver:
     """Receives from a datagram source, one simulator at a time.
 
-    Notes
-    -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host drives that says anything
     known; others are refused and counted until it has been silent for a second.  Of that host one port drives, and another
     one once that has been silent for a quarter of a second.  A program that sends every datagram from a new port, which
@@ -415,8 +411,6 @@ cdef enum:
 cdef class MemoryReceiver:
     """Reads a simulator's shared memory, found anew whenever the simulator has ended.
 
-    Notes
-    -----
     `run` belongs in a thread of its own and holds the GIL only while it searches, and while no new state comes.
     """
 

@@ -21,10 +21,9 @@ from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.intake import Intake, Session
 from motioncue.profile.profile import Profile, parse_profile, profile_text
 from motioncue.sources.described.source import DescribedSource
-from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.endpoint import Listener as StreamListener
+from motioncue.transports.endpoint import comes_back, open_receiver, open_sender, packed_hosts, parse_endpoint
 from motioncue.transports.mapped import Finder
-from motioncue.transports.stream import Listener as StreamListener
-from motioncue.transports.udp import comes_back, open_receiver, open_sender, packed_hosts
 
 __all__ = ["Companion", "Listener", "Reception", "beside_driver", "check_endpoints", "readable_games"]
 

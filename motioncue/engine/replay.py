@@ -108,8 +108,6 @@ def missing_ticks(drive: Drive) -> str:
 def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None) -> Drive:
     """Return what the engine makes of a recording: another recording with the same ticks.
 
-    Notes
-    -----
     As `pieces`, which needs less memory.
     """
     ticks, done = np.zeros(len(drive.ticks), TICK_DTYPE), 0
@@ -139,8 +137,6 @@ def pieces(
 ) -> Iterator[Batch]:
     """Yield what the engine makes of a recording, some thousand ticks at a time.
 
-    Notes
-    -----
     Each tick reads the frame that it read then: as many packages are fed before it as it says, with their recorded
     arrival times.  Retunes and the operator's requests are repeated at their ticks.  A recording that begins in the
     middle of a run (`missing_ticks`) does not tell the state at its beginning: everything then starts from rest.

@@ -132,13 +132,7 @@ cdef list stages_of(Settings settings):
 
 
 cdef class Settings:
-    """A profile's settings, designed; ticks take them as a whole, and they never change.
-
-    Attributes
-    ----------
-    algorithm, limits, chains, period_ns, profile, recalled
-        As given.
-    """
+    """A profile's settings, designed; ticks take them as a whole, and they never change."""
 
     def __cinit__(
         self,
@@ -217,8 +211,6 @@ cdef class Settings:
 cdef class Cueing:
     """Cueing that runs in a loop without the GIL, while any thread may change its settings.
 
-    Notes
-    -----
     Real time: taking new settings does not allocate, needs no GIL and takes no lock.  Replaced settings are freed when
     newer ones are posted.
     """

@@ -125,8 +125,6 @@ cdef class BodyStage:
     def process(self, const Telemetry[::1] telemetry not None, Motion[::1] out not None):
         """Convert telemetry into motion and return the reason for each refused row.
 
-        Notes
-        -----
         A row with a broken quaternion leaves the same row of `out` unchanged.  Real time: releases the GIL.
         """
         cdef Py_ssize_t i, n = telemetry.shape[0]

@@ -32,12 +32,12 @@ from motioncue.wire.messages cimport (
 
 from motioncue.core.channels import AHEAD_MARK, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.core.channels import CHASSIS as CHASSIS_CHANNELS
+from motioncue.core.table import UNWATCHED
+from motioncue.core.table import Watch as Thresholds
 from motioncue.core.threads import NAMES
-from motioncue.frames.settings import UNWATCHED
-from motioncue.frames.settings import Watch as Thresholds
 from motioncue.wire.messages import Echo
 
-__all__ = ["Intake", "Session", "read_frames"]
+__all__ = ["Intake", "Session", "datagram_intake", "read_frames"]
 
 cdef int STAMP = TELEMETRY_DTYPE.fields["stamp"][1] // 8    # its slot
 
@@ -237,8 +237,6 @@ cdef void set_stamp_resolution(Stamps* stamps, const Message* m) noexcept:
 cdef class Intake:
     """Takes whole packages of a source; gives replies and the newest motion.
 
-    Notes
-    -----
     Real time: `feed` does not block and cannot fail; refused packages are counted in `rejected`.
     """
 
@@ -601,8 +599,6 @@ cdef class Session(Intake):
 
     Every package begins with its size: 2 bytes, counting themselves.  The parameters are those of `Intake`.
 
-    Notes
-    -----
     Real time: `feed` does not block and cannot fail; refused packages are counted in `rejected`.
     """
 
@@ -693,3 +689,16 @@ def read_frames(Intake intake not None, packages, came, double period_ns, most):
             memcpy(&wheels[n, 0], s.chassis, sizeof(s.chassis))
         n += 1
     return motion[:n], world[:n], part[:n], held, chassis[:n] if len(chassis) else None
+
+
+def datagram_intake(messages, head_m, derivation, *, body=None, reply_port=0, **telemetry):
+    """Return the intake of datagrams whose takes fill north, east, down and forward, right, down.
+
+    `body` and `telemetry` are what `BodyStage` and `TelemetryStages` have to know beside or instead of that.
+    """
+    axes = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
+    stages = TelemetryStages(
+        acceleration_axes="car", acceleration=derivation.acceleration, delay_s=derivation.delay_s, **telemetry
+    )
+    stage = BodyStage(**{**axes, "rates": "car", **(body or {})}, head_m=head_m)
+    return Intake(list(messages), stage, stages, reply_port=reply_port)

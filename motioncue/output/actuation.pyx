@@ -41,8 +41,6 @@ cdef void up_step(
 cdef class UpVector(Stage):
     """The attitude as the body's up axis in world axes: ``up_east``, ``up_north``, ``up_up``.
 
-    Notes
-    -----
     Memoryless, no latency.
     """
 
@@ -109,16 +107,9 @@ cdef void car_continue(
 cdef class CarMotion(Stage):
     """The car's own motion for one output: ``car_surge`` and so on, faded as the cue is, each channel within bounds.
 
-    Parameters
-    ----------
-    limits : CueLimits
-        Bounds on all channels that a motion and a cue have in common.
-    pace : float
-        That of the fade while the platform is parked, if nobody says how much of the motion is sent [1/tick].
-
-    Notes
-    -----
-    A channel that is no number keeps its value; a speed that the source does not have is 0.
+    `limits` bound all channels that a motion and a cue have in common; `pace` is that of the fade while the platform is
+    parked, if nobody says how much of the motion is sent [1/tick].  A channel that is no number keeps its value; a speed
+    that the source does not have is 0.
     Real time: a step does not allocate, needs no GIL and cannot fail.
     """
 
@@ -302,31 +293,14 @@ cdef void chassis_continue(
 cdef class ChassisMotion(Stage):
     """Wheels, suspension and cab for one output, and the tactile signal: faded as the cue is, each within bounds.
 
-    Parameters
-    ----------
-    reads : sequence of str
-        The channels that the output sends.
-    bounds : sequence of (float, float, float, float)
-        Bounds on value, rate, acceleration and jerk of each channel, in the order of ``CHASSIS``; None is not bounded.
-    road : float
-        Factor of the mean suspension velocity in the tactile signal [s/m].
-    engine : float
-        Share of the engine in it, 0 to 1.
-    order : float
-        Firings per turn of the engine: half its cylinders if it has four strokes.
-    pace : float
-        That of the fade while the platform is parked, if nobody says how much of the motion is sent [1/tick].
-    posts : sequence of (float, float), optional
-        Where the platform's corners are, in the order of ``WHEELS``: forward, right [m].
-    corners : (float, float, float, float, float)
-        What they add: the gain [m/m], the cutoff of the high-pass [Hz], and the largest height, speed and acceleration
-        for one wheel [m, m/s, m/s^2].
+    `reads` has the channels that the output sends; `bounds` those on value, rate, acceleration and jerk of each channel,
+    in the order of ``CHASSIS`` (None: not bounded); `pace` is as that of `CarMotion`.
 
-    Notes
-    -----
-    With `posts`, heave, roll and pitch of the output's cue get the plane nearest to the heights of the four corners, each
-    the weight times gain HP(travel) within its own bounds: a corner forward x and right y of the middle
-    rises by heave + x pitch - y roll.  Bounds of actuators come after it.
+    With `posts`, where the platform's corners are in the order of ``WHEELS`` (forward, right [m]), heave, roll and pitch
+    of the output's cue get the plane nearest to the heights of the four corners, each the weight times gain HP(travel)
+    within its own bounds: a corner forward x and right y of the middle rises by heave + x pitch - y roll.  `corners` are
+    the gain [m/m], the cutoff of the high-pass [Hz], and the largest height, speed and acceleration for one wheel
+    [m, m/s, m/s^2].  Bounds of actuators come after it.
 
     A channel that is no number keeps its value; one that never was is 0.  With the suspension velocities v (the slope of
     the travel where a source has no velocity), the engine's speed n [rpm], and c(x) for x kept within -m and m, the
@@ -335,11 +309,13 @@ cdef class ChassisMotion(Stage):
         LP(HP(c(c(road * (v1 + v2 + v3 + v4) / 4) + engine * a(f) * sin(phase))))
         f = order * n / 60,  phase' = 2 pi f
 
-    where m is the inverse of the sum of the magnitudes of the filters' impulse response, so that the result never leaves
-    -1 to 1 and is not cut off behind the filters, which would make tones beyond their band; a is 1 from 15 to 80 Hz and 0 below 5 and from 100 Hz on, HP a first-order high-pass at 1 Hz, and LP a Chebyshev
-    low-pass of the second kind, order 8, at least 60 dB down from 100 Hz on, or from 0.45 of the output's rate on if that
-    is less (M. Abramowitz's polynomials by trigonometry; own derivation).  The mean rises where wheels come nearer to the
-    body.  It is delayed by some 10 ms by the low-pass, and by a frame of the source.
+    with road [s/m], the share engine, 0 to 1, and the order, firings per turn: half the cylinders of four strokes.  m is
+    the inverse of the sum of the magnitudes of the filters' impulse response, so that the result never leaves -1 to 1 and
+    is not cut off behind the filters, which would make tones beyond their band; a is 1 from 15 to 80 Hz and 0 below 5 and
+    from 100 Hz on, HP a first-order high-pass at 1 Hz, and LP a Chebyshev low-pass of the second kind, order 8, at least
+    60 dB down from 100 Hz on, or from 0.45 of the output's rate on if that is less (M. Abramowitz's polynomials by
+    trigonometry; own derivation).  The mean rises where wheels come nearer to the body.  It is delayed by some 10 ms by
+    the low-pass, and by a frame of the source.
 
     Real time: a step does not allocate, needs no GIL and cannot fail.
     """
@@ -419,8 +395,6 @@ def tactile_sections(double rate_hz, double edge_hz=100.0, double down_db=60.0):
 cdef class OutputChain:
     """The stages of one output, applied in the order given.
 
-    Notes
-    -----
     Actuation channels that no stage fills are 0.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """

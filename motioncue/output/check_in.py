@@ -6,7 +6,7 @@ import socket
 import time
 
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.transports.stream import connect
+from motioncue.transports.endpoint import connect
 from motioncue.wire.description import CheckIn, Exchange
 
 __all__ = ["CheckedIn", "check_exchanges"]

@@ -12,8 +12,9 @@ from libc.string cimport memcpy
 from motioncue.core.records cimport Actuation
 from motioncue.core.threads cimport mc_count, mc_store
 from motioncue.safety.supervisor cimport FAULTY, FOUND, SILENT, STANDS, STOPPED, UNREADY
-from motioncue.transports.line cimport mc_line, mc_line_send, mc_line_take
-from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to
+from motioncue.transports.handles cimport (
+    ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_line, mc_line_send, mc_line_take, mc_send_to,
+)
 from motioncue.wire.checksum cimport SealState
 from motioncue.wire.codec cimport Outgoing, Row, outgoing
 

@@ -6,8 +6,7 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 
 from motioncue.core.threads cimport ACCEPTED, mc_load
 from motioncue.safety.supervisor cimport UNENGAGED
-from motioncue.transports.line cimport mc_line_read
-from motioncue.transports.sockets cimport mc_receive_from, sockaddr_storage
+from motioncue.transports.handles cimport mc_line_read, mc_receive_from, sockaddr_storage
 from motioncue.wire.checksum cimport Seal, checksum, put_unsigned, seal_text
 from motioncue.wire.codec cimport Table, decode
 
@@ -29,71 +28,31 @@ cdef double DOUBTFUL = 0.125    # share of a range by which a position may chang
 
 
 class Claimed(NamedTuple):
-    """One number of a reply.
+    """One number of a reply."""
 
-    Attributes
-    ----------
-    says : str
-        One of `CLAIMS`, "temperature", "nothing", or "" for the position of the actuator `number`.
-    number : int
-        Of the actuator, from 0.
-    mask : int
-        Bits that count.
-    among : tuple of int
-        Numbers that mean yes; any but 0 if there is none.
-    scale, bias : float
-        Of a number: what it says is the reply's number times `scale` plus `bias` [SI].
-    low, high : float
-        Range in which it is believed.
-    at : int
-        Of a text: its offset in the text without numbers.
-    """
-
-    says: str
-    number: int = 0
-    mask: int = 0xFFFFFFFF
-    among: tuple = ()
-    scale: float = 1.0
+    says: str               # one of `CLAIMS`, "temperature", "nothing", or "" for the position of an actuator
+    number: int = 0         # of the actuator, from 0
+    mask: int = 0xFFFFFFFF  # bits that count
+    among: tuple = ()       # numbers that mean yes; any but 0 if there is none
+    scale: float = 1.0      # of a number: what it says is the reply's number times `scale` plus `bias` [SI]
     bias: float = 0.0
-    low: float = float("-inf")
+    low: float = float("-inf")  # range in which it is believed
     high: float = float("inf")
-    at: int = 0
+    at: int = 0             # of a text: its offset in the text without numbers
 
 
 class Expected(NamedTuple):
-    """One kind of reply.
+    """One kind of reply."""
 
-    Attributes
-    ----------
-    table : Table or None
-        Of a binary reply: its numbers, each with the place of its `Claimed`.
-    size : int
-        Of it, or of the text without numbers [bytes].
-    text : bytes
-        That text.
-    marks : list of (int, bytes)
-        Offset and bytes of each constant.
-    seal : Seal or None
-        Its checksum.
-    claims : list of Claimed
-        What its numbers say.
-    doubted : bool
-        Whether what it says has to come twice.
-    lost_s : float or None
-        Time without it that is a fault.
-    length : (int, int) or None
-        If zeros at its payload's end may be left out: offset of the payload's length, and of the payload.
-    """
-
-    table: object
-    size: int
-    text: bytes
-    marks: list
-    seal: object
-    claims: list
-    doubted: bool = False
-    lost_s: object = None
-    length: object = None
+    table: object           # Table of a binary reply: its numbers, each with the place of its `Claimed`; or None
+    size: int               # of it, or of the text without numbers [bytes]
+    text: bytes             # that text
+    marks: list             # (offset, bytes) of each constant
+    seal: object            # Seal of its checksum, or None
+    claims: list            # a Claimed for each of its numbers
+    doubted: bool = False   # whether what it says has to come twice
+    lost_s: object = None   # time without it that is a fault, or None
+    length: object = None   # if zeros at its payload's end may be left out: offsets of its length and of the payload
 
 
 cdef bint sealed(const Reading* r, const uint8_t* data, int left_out) noexcept nogil:

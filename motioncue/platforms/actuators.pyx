@@ -371,8 +371,6 @@ cdef void from_lanes(void* state, const void* coeffs, const double* lanes) noexc
 cdef class Actuators(Stage):
     """Converts the pose that the cue requests into the position of each actuator.
 
-    Notes
-    -----
     Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit, unless a lag is
     compensated.  Of a pose out of reach, the platform shows as much as it can: parts of it give way within about a
     second, and come back as slowly.  Until they have, the whole pose is smaller.  No latency of its own.

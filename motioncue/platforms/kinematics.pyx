@@ -19,8 +19,6 @@ cdef class Kinematics:
 
     Tables that carry the frame come last, and take all of their channel that they reach: as at rest.
 
-    Notes
-    -----
     A pose is the displacement surge, sway, heave [m; forward, right, up] of the motion reference point from neutral, and
     roll, pitch, yaw [rad].
     Positions are lengths [m] of legs, angles [rad] of cranks above the horizontal, heights [m] of posts above neutral.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.card import card
+from motioncue.core.table import card
 from motioncue.platforms.build import CHANNELS, build, frame_of, ranges
 from motioncue.platforms.settings import ActuatorBounds, Platform
 

@@ -150,8 +150,6 @@ cdef void drives_tick(Drives* d, const double* command, double* out) noexcept no
 cdef class Servos:
     """The drives of a platform's actuators, made of software.
 
-    Notes
-    -----
     A commanded position is held until the next one.  A drive begins at rest at its first command.
 
     Units: `dt` [s].
@@ -337,17 +335,8 @@ cdef void pose_continue(
 cdef class PlatformPose(Stage):
     """The pose that a platform has: as it replies, else as its drives follow what the output is asked.
 
-    Parameters
-    ----------
-    drives : Servos
-        Of its actuators; without a platform of the six channels of the pose.  They belong to this stage.
-    kinematics : Kinematics or None
-        Of the platform; None: the cue's pose is what is driven.
-    feedback : bool
-        Whether what the platform replies counts.
-
-    Notes
-    -----
+    `drives` are of its actuators, without a platform of the six channels of the pose; they belong to this stage.  Without
+    `kinematics` (None) the cue's pose is what is driven.  With `feedback` what the platform replies counts.
     The displacement is along the platform's own axes.  Real time: a step does not allocate and cannot fail; a pose that
     cannot be found from the actuators is that of the tick before.
     """

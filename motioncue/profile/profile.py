@@ -10,11 +10,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from motioncue.core.card import card
-from motioncue.core.table import Table
+from motioncue.core.table import Table, Watch, card
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError, meant, not_among
-from motioncue.frames.settings import Watch
 from motioncue.platforms.build import platform_named
 from motioncue.platforms.machine import MotionPlatform
 from motioncue.platforms.settings import Axes, CrankHexapod, Hexapod, Platform, Posts, platform_presets

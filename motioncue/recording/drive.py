@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.card import card
 from motioncue.core.channels import CHASSIS, CHASSIS_DTYPE, CUE, MOTION
+from motioncue.core.table import card
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import build
 from motioncue.profile.profile import platform_table

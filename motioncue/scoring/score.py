@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.card import card
+from motioncue.core.table import card
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.settings import Platform

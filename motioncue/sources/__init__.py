@@ -1,19 +1,21 @@
 """The systems that motioncue supports: a simulator is a folder, and one row here; profiles describe others.
 
-`interface.py` says what a simulator has.  A platform's module has `STREAMS`, `MAX_RATE_HZ`, `framed` and `identify`.
+A simulator's folder has what `Source` says in packets.py, and what `Twin` says in twin.py.  A platform's module has
+`STREAMS`, `MAX_RATE_HZ`, `framed` and `identify`.
 
 The platform and the source `custom` are described by their profile.  Wherever a source's name is taken, a profile that
 describes its packet can be named instead, or its `DescribedSource` given.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
 
+from motioncue.drive.courses import Lap
 from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.output import dk
 from motioncue.profile.explain import explain
@@ -23,7 +25,6 @@ from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.beamng_simulink import packets as beamng_simulink
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.described.source import DescribedSource as DescribedSource
-from motioncue.sources.interface import Source, Twin
 from motioncue.sources.morai import packets as morai
 from motioncue.sources.vehicle_physics_pro import packets as vehicle_physics_pro
 from motioncue.wire.commands import composed
@@ -32,6 +33,49 @@ from motioncue.wire.packet import NATIVE, Derivation, Packet
 
 System: TypeAlias = str | DescribedSource
 """A system's name, or a source that a profile describes."""
+
+
+class Source(Protocol):
+    """The packets of a simulator: how it is reached, what its bytes are, what they say of the motion.
+
+    Optional: `COMMANDS`, the packets that it takes, by name, with `COUNTER`, the field that numbers them, `Sending` and
+    `command`, if conventions are open; `READINGS`, the options that a drive can settle; `is_certain`, where a packet
+    may fit without being known by its bytes.
+    """
+
+    @property
+    def SCHEMES(self) -> tuple[str, ...]:
+        """Transports that the simulator uses."""
+
+    @property
+    def Options(self) -> Any:
+        """Readings that the simulator's document leaves open: a struct whose defaults are the likeliest."""
+
+    def intake(self, options: Any, head_m: Any = ..., derivation: Derivation = ...) -> Any:
+        """Return what takes the simulator's packages and gives the motion at `head_m`: `Intake`, or `Session`."""
+
+    def framed(self, data: bytes) -> Iterator[bytes]:
+        """Split concatenated packages."""
+
+    def identify(self, data: bytes) -> Packet:
+        """Return the layout of one package; raise PacketError with what was found and what is allowed."""
+
+
+class Twin(Protocol):
+    """The simulator made of software, which plays virtual drives and recordings."""
+
+    @property
+    def Simulator(self) -> Any:
+        """Made of endpoints and packages, sends them when they are due."""
+
+    def driven(self, name: str, rate_hz: float = ..., duration_s: float | None = None, lap: Lap = ...) -> Iterable[Any]:
+        """Yield the packages of a virtual drive; a later lap follows on the one before."""
+
+    def recorded(
+        self, packages: Any, times: Sequence[float] | None = None, rate_hz: float | None = None
+    ) -> Iterable[Any]:
+        """Yield recorded packages, at the `times` of their capture [s] or at `rate_hz`."""
+
 
 SIMULATORS: dict[str, Source] = {
     "beamng": beamng,

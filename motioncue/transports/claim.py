@@ -20,8 +20,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from motioncue.errors import EndpointError
-from motioncue.transports.endpoint import Endpoint, parse_endpoint
-from motioncue.transports.udp import resolved
+from motioncue.transports.endpoint import Endpoint, parse_endpoint, resolved
 
 if sys.platform == "win32":
     import ctypes
@@ -43,8 +42,6 @@ _claims: "weakref.WeakSet[Claim]" = weakref.WeakSet()
 def place_of(endpoint: Endpoint, address: tuple[str, int, int] | None = None) -> str:
     """Return the name of the place that packets are sent to, the same for all ways to write it.
 
-    Notes
-    -----
     All addresses of this machine are one place, because a platform's program usually listens at all of them.
     """
     if address is None:
@@ -80,10 +77,7 @@ def _line(path: str) -> str:
 class Claim:
     """The right to send to one place, until it is released or this object or its process ends.
 
-    Attributes
-    ----------
-    holder : str
-        The program that has the claim already; empty if this object has it, or if the system grants none.
+    `holder` is the program that has the claim already; empty if this object has it, or if the system grants none.
     """
 
     def __init__(self, place: str) -> None:

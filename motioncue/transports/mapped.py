@@ -31,11 +31,7 @@ class Written:
     """Shared memory that this program writes, by its name: a mapping on Windows, elsewhere a file in /dev/shm.
 
     A file that is there already stays when this one is closed, because another program may have mapped it into Wine.
-
-    Attributes
-    ----------
-    memory : mmap
-        Its bytes, zeros at first.
+    `memory` are its bytes, zeros at first.
     """
 
     def __init__(self, name: str, size: int) -> None:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from motioncue import data, sources
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.core.clock import FakeClock
+from motioncue.core.table import UNWATCHED
 from motioncue.drive.car import angles_and_rates, body_axes, drive
 from motioncue.drive.courses import FIRST, Wave, length_s
 from motioncue.drive.peers import DatagramListener, until
@@ -35,7 +36,6 @@ from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.reception import check_endpoints
 from motioncue.engine.replay import Heard, keep
 from motioncue.errors import ConfigError, EndpointError, PacketError, not_among
-from motioncue.frames.settings import UNWATCHED
 from motioncue.output.described import Described
 from motioncue.platforms.build import channels_of
 from motioncue.profile.profile import Profile, Record
@@ -43,9 +43,8 @@ from motioncue.recording.mcap_reader import Settings
 from motioncue.recording.packages import ANY, Pick, Timed, feed, quoted
 from motioncue.recording.recorder import Batch
 from motioncue.recording.recording import Drive, read_recording, sample_recording
-from motioncue.sources import SIMULATORS, DescribedSource, System, twin
+from motioncue.sources import SIMULATORS, DescribedSource, System, Twin, twin
 from motioncue.sources.described.twin import Car
-from motioncue.sources.interface import Twin
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.controller import ControllerListener
 from motioncue.virtual.platform_twin import PlatformListener, actuators_not_sent

@@ -7,52 +7,22 @@ from typing import NamedTuple
 
 
 class Sum(NamedTuple):
-    """A checksum without division: the sum of the bytes, or their exclusive or.
+    """A checksum without division: the sum of the bytes, or their exclusive or."""
 
-    Attributes
-    ----------
-    bits : int
-        8 or 16.
-    exclusive : bool
-        Exclusive or instead of the sum.
-    final : int
-        Combined with the result by exclusive or.
-    negated : bool
-        The two's complement is sent.
-    """
-
-    bits: int
-    exclusive: bool = False
-    final: int = 0
-    negated: bool = False
+    bits: int                   # 8 or 16
+    exclusive: bool = False     # exclusive or instead of the sum
+    final: int = 0              # combined with the result by exclusive or
+    negated: bool = False       # the two's complement is sent
 
 
 class Crc(NamedTuple):
-    """A cyclic redundancy check, in the parameters of the CRC catalogue [1]_.
+    """A cyclic redundancy check, in the parameters of G. Cook's catalogue (reveng.sourceforge.io/crc-catalogue)."""
 
-    Attributes
-    ----------
-    bits : int
-        8, 16 or 32.
-    polynomial : int
-        Without its highest term, most significant bit first.
-    initial : int
-        Contents of the register at the beginning, most significant bit first.
-    reflected : bool
-        Whether the least significant bit of each byte, and of the result, comes first.
-    final : int
-        Combined with the result by exclusive or.
-
-    References
-    ----------
-    .. [1] G. Cook, "Catalogue of parametrised CRC algorithms", reveng.sourceforge.io/crc-catalogue.
-    """
-
-    bits: int
-    polynomial: int
-    initial: int
-    reflected: bool
-    final: int
+    bits: int                   # 8, 16 or 32
+    polynomial: int             # without its highest term, most significant bit first
+    initial: int                # contents of the register at the beginning, most significant bit first
+    reflected: bool             # whether the least significant bit of each byte, and of the result, comes first
+    final: int                  # combined with the result by exclusive or
 
 
 CHECKSUMS = {
@@ -86,115 +56,51 @@ CHECKSUMS = {
 
 
 class SealedNumber(NamedTuple):
-    """A counter or a clock of a packet.
+    """A counter or a clock of a packet."""
 
-    Attributes
-    ----------
-    offset : int
-        Offset in the packet [bytes].
-    size : int
-        1, 2 or 4 [bytes].
-    big : bool
-        Whether the most significant byte comes first.
-    unit_ns : int
-        Of a clock [ns].
-    """
-
-    offset: int
-    size: int
-    big: bool = False
-    unit_ns: int = 1_000_000
+    offset: int                 # in the packet [bytes]
+    size: int                   # 1, 2 or 4 [bytes]
+    big: bool = False           # whether the most significant byte comes first
+    unit_ns: int = 1_000_000    # of a clock [ns]
 
 
 class SealedState(NamedTuple):
-    """The supervisor's state in a packet.
+    """The supervisor's state in a packet."""
 
-    Attributes
-    ----------
-    offset : int
-        Offset in the packet [bytes].
-    size : int
-        1, 2 or 4 [bytes].
-    big : bool
-        Whether the most significant byte comes first.
-    words : tuple of int
-        What is sent for each `State`, in their order, and while the platform rises.
-    """
-
-    offset: int
-    size: int
-    big: bool
-    words: tuple[int, ...]
+    offset: int                 # in the packet [bytes]
+    size: int                   # 1, 2 or 4 [bytes]
+    big: bool                   # whether the most significant byte comes first
+    words: tuple[int, ...]      # what is sent for each `State`, in their order, and while the platform rises
 
 
 class SealedLife(NamedTuple):
-    """A bit of a packet that changes again and again.
+    """A bit of a packet that changes again and again."""
 
-    Attributes
-    ----------
-    offset : int
-        Offset of its byte in the packet [bytes].
-    bit : int
-        Its place in that byte, from 0.
-    every_ns : int
-        Time after which it changes [ns]; 0: with every packet.
-    """
-
-    offset: int
-    bit: int = 0
-    every_ns: int = 0
+    offset: int                 # of its byte in the packet [bytes]
+    bit: int = 0                # its place in that byte, from 0
+    every_ns: int = 0           # time after which it changes [ns]; 0: with every packet
 
 
 class CheckedBytes(NamedTuple):
-    """A checksum of a packet.
+    """A checksum of a packet."""
 
-    Attributes
-    ----------
-    kind : str
-        A key of `CHECKSUMS`.
-    offset : int
-        Offset in the packet [bytes].
-    first, end : int
-        Start and end of the bytes that it covers.
-    big : bool
-        Whether its most significant byte comes first.
-    extra : bytes
-        Up to eight bytes that it covers after those, and that are not sent.
-    """
-
-    kind: str
-    offset: int
-    first: int
+    kind: str                   # a key of `CHECKSUMS`
+    offset: int                 # in the packet [bytes]
+    first: int                  # start and end of the bytes that it covers
     end: int
-    big: bool = False
-    extra: bytes = b""
+    big: bool = False           # whether its most significant byte comes first
+    extra: bytes = b""          # up to eight bytes that it covers after those, and that are not sent
 
 
 class CheckedText(NamedTuple):
-    """A checksum of a text packet, as hexadecimal digits behind all of its numbers.
+    """A checksum of a text packet, as hexadecimal digits behind all of its numbers."""
 
-    Attributes
-    ----------
-    kind : str
-        A key of `CHECKSUMS`.
-    tail : int
-        Bytes from its first digit to the end of the packet.
-    first : int
-        Start of the bytes that it covers, from the beginning of the packet.
-    end : int
-        Their end, from its own first digit: 0 or negative.
-    lower : bool
-        Whether the digits are a to f instead of A to F.
-    extra : bytes
-        As in `CheckedBytes`.
-    """
-
-    kind: str
-    tail: int
-    first: int = 0
-    end: int = 0
-    lower: bool = False
-    extra: bytes = b""
+    kind: str                   # a key of `CHECKSUMS`
+    tail: int                   # bytes from its first digit to the end of the packet
+    first: int = 0              # start of the bytes that it covers, from the beginning of the packet
+    end: int = 0                # their end, from its own first digit: 0 or negative
+    lower: bool = False         # whether the digits are a to f instead of A to F
+    extra: bytes = b""          # as in `CheckedBytes`
 
 
 cdef class Seal:

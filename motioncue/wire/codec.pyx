@@ -16,24 +16,12 @@ FORMATS = {
 
 
 class DecimalSpec(NamedTuple):
-    """How a number is written in a text, like Python's format ``[+][0][width].[digits]f``.
+    """How a number is written in a text, like Python's format ``[+][0][width].[digits]f``."""
 
-    Attributes
-    ----------
-    digits : int
-        After the point; 0: there is no point.
-    width : int
-        Least number of characters.
-    zeros : bool
-        Whether zeros fill the width, otherwise spaces in front.
-    plus : bool
-        Whether a number from 0 on has a sign.
-    """
-
-    digits: int = 0
-    width: int = 0
-    zeros: bool = False
-    plus: bool = False
+    digits: int = 0             # after the point; 0: there is no point
+    width: int = 0              # least number of characters
+    zeros: bool = False         # whether zeros fill the width, otherwise spaces in front
+    plus: bool = False          # whether a number from 0 on has a sign
 
     def written(self, number):
         """Return `number` as a text packet has it; a float is rounded to `digits`."""
@@ -42,65 +30,27 @@ class DecimalSpec(NamedTuple):
 
 
 class Number(NamedTuple):
-    """One number of a packet and its place in the record of doubles.
+    """One number of a packet and its place in the record of doubles."""
 
-    Attributes
-    ----------
-    offset : int
-        Offset in the packet [bytes].
-    dtype : dtype
-        NumPy dtype in the packet; in a text packet it has no meaning.
-    place : int
-        Index of the double in the record.
-    scale : float
-        Decoding multiplies the number by this.
-    limit : float
-        Largest magnitude accepted, before scaling; infinity and NaN exceed any limit.
-    absent : float
-        Number encoded when the double is NaN.
-    optional : bool
-        A number that would be refused is decoded to NaN instead.
-    bias : float
-        Added after scaling: when decoding to the double, when encoding to the packet's number; -0.0 changes nothing, not
-        even the sign of a zero.
-    whole : bool
-        For an f8: refuse anything but whole numbers from 0 on.
-    low, high : float
-        Range in which the number is kept when encoding.
-    wrap : float
-        When encoding, the remainder modulo this is sent, from 0 on; 0: the number itself, kept in its range.
-    more : bool
-        When encoding, the next number is added to this one, and their sum is written by the last.
-    spec : DecimalSpec, optional
-        In a text packet: how the number is written, at `offset` in the text.
-    """
-
-    offset: int
-    dtype: object
-    place: int
-    scale: float = 1.0
-    limit: float = float("inf")
-    absent: float = 0.0
-    optional: bool = False
-    bias: float = -0.0
-    whole: bool = False
-    low: float = float("-inf")
+    offset: int                 # in the packet [bytes]
+    dtype: object               # NumPy dtype in the packet; in a text packet it has no meaning
+    place: int                  # index of the double in the record
+    scale: float = 1.0          # decoding multiplies the number by this
+    limit: float = float("inf")     # largest magnitude accepted, before scaling; infinity and NaN exceed any limit
+    absent: float = 0.0         # number encoded when the double is NaN
+    optional: bool = False      # a number that would be refused is decoded to NaN instead
+    bias: float = -0.0          # added after scaling: when decoding to the double, when encoding to the packet's number;
+                                # -0.0 changes nothing, not even the sign of a zero
+    whole: bool = False         # for an f8: refuse anything but whole numbers from 0 on
+    low: float = float("-inf")  # range in which the number is kept when encoding
     high: float = float("inf")
-    wrap: float = 0.0
-    more: bool = False
-    spec: object = None
+    wrap: float = 0.0           # when encoding, the remainder modulo this is sent, from 0 on; 0: the number itself
+    more: bool = False          # when encoding, the next number is added to this one, and the last writes their sum
+    spec: object = None         # in a text packet: the DecimalSpec by which the number is written, at `offset`
 
 
 cdef class Table:
-    """A compiled packet: which bytes go to and come from which doubles.
-
-    Attributes
-    ----------
-    largest : int
-        Largest size of the packet [bytes].
-
-    Units: `size` [bytes].
-    """
+    """A compiled packet of `size`, at most `largest` [bytes]: which bytes go to and come from which doubles."""
 
     def __cinit__(self, int size, numbers, bint text=False):
         cdef int before = 0

@@ -14,71 +14,34 @@ ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": 
 
 
 class Echo(NamedTuple):
-    """Bytes of a package that the reply repeats.
+    """Bytes of a package that the reply repeats."""
 
-    Attributes
-    ----------
-    start : int
-        Offset in the package.
-    to : int
-        Offset in the reply.
-    size : int
-        Number of bytes.
-    """
-
-    start: int = 0
-    to: int = 0
-    size: int = 0
+    start: int = 0              # offset in the package
+    to: int = 0                 # offset in the reply
+    size: int = 0               # number of bytes
 
 
 class Heartbeat(NamedTuple):
-    """A datagram that a simulator has to hear again and again, or it sends nothing.
-
-    Attributes
-    ----------
-    data : bytes
-        The datagram.
-    port : int
-        The simulator's port.
-    every_s : float
-        Time from one to the next [s].
-    """
+    """A datagram that a simulator has to hear again and again, or it sends nothing."""
 
     data: bytes
-    port: int
-    every_s: float
+    port: int                   # the simulator's
+    every_s: float              # time from one to the next [s]
 
 
 class CompiledMessage(NamedTuple):
-    """One message of a system, in the form that `motioncue.frames.intake.Intake` takes.
+    """One message of a system, in the form that `motioncue.frames.intake.Intake` takes."""
 
-    Attributes
-    ----------
-    table : Table
-        The numbers to decode.
-    smallest, largest : int
-        Size of the whole package, in its shortest and its longest form [bytes].
-    constants : list of (int, bytes) or (int, bytes, bytes)
-        Offset and bytes of each, and a mask if not all of their bits count; the first identifies the message, the others
-        must hold too.
-    role : {"axes", "motion", "part", "needed", "other"}
-        What the message contributes to the motion.
-    reply : bytes
-        The reply; empty if it wants none.
-    echo : Echo
-        Bytes that the reply repeats.
-    chassis : Table, optional
-        The numbers of wheels, suspension and cab; one that is not finite or implausible is NaN and refuses no package.
-    """
-
-    table: Table
-    smallest: int
+    table: Table                # the numbers to decode
+    smallest: int               # size of the whole package, in its shortest and its longest form [bytes]
     largest: int
-    constants: list
-    role: str
-    reply: bytes = b""
-    echo: Echo = Echo()
-    chassis: Table | None = None
+    constants: list             # (offset, bytes), and a mask if not all of their bits count; the first identifies the
+                                # message, the others must hold too
+    role: str                   # what the message contributes to the motion: a key of `ROLES`
+    reply: bytes = b""          # empty if it wants none
+    echo: Echo = Echo()         # bytes that the reply repeats
+    chassis: Table | None = None    # the numbers of wheels, suspension and cab; one that is not finite or implausible
+                                    # is NaN and refuses no package
 
 
 cdef Reply make_reply(bytes data, echo) except *:
@@ -225,17 +188,9 @@ cdef bint mc_cipher_apply(const mc_cipher* c, const uint8_t* packet, int size, u
 
 
 cdef class Cipher:
-    """Salsa20 for packets that carry their nonce.
+    """Salsa20 (D. J. Bernstein, "Salsa20 specification", 2005) for packets that carry their nonce, not enciphered.
 
-    Notes
-    -----
-    The nonce itself is not enciphered.  Real time: `mc_cipher_apply` allocates nothing and cannot fail; about 5 ns a byte.
-
-    References
-    ----------
-    D. J. Bernstein, "Salsa20 specification", 2005.
-
-    Units: `nonce` [bytes].
+    `nonce` has the offsets of its halves [bytes].  Real time: `mc_cipher_apply` allocates nothing and cannot fail.
     """
 
     def __init__(self, bytes key not None, nonce, bytes mask not None=bytes(8)):

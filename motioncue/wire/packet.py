@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.channels import ACTUATION, CHASSIS, TELEMETRY_DTYPE
+from motioncue.core.channels import ACTUATION, TELEMETRY_DTYPE
 from motioncue.errors import PacketError
 from motioncue.wire.checksum import Seal
 from motioncue.wire.codec import Number, Table
@@ -23,10 +23,6 @@ ACTUATION_PLACES = {channel.name: place for place, channel in enumerate(ACTUATIO
 
 TELEMETRY_PLACES = {name: place[1] // 8 for name, place in (TELEMETRY_DTYPE.fields or {}).items()}
 """Index of each field's first element among the doubles of a telemetry record."""
-
-
-CHASSIS_PLACES = {channel.name: place for place, channel in enumerate(CHASSIS)}
-"""Index of each channel of wheels, suspension and cab."""
 
 
 class Field(NamedTuple):

@@ -14,8 +14,8 @@ from motioncue.check.check import check
 from motioncue.check.compare import MOVING_M_S, Drive
 from motioncue.check.signs import examine
 from motioncue.core.channels import MOTION_DTYPE
+from motioncue.core.table import Watch
 from motioncue.errors import ConfigError, PacketError
-from motioncue.frames.settings import Watch
 from motioncue.recording.recording import read_packages, read_recording, sample_recording
 from motioncue.sources.beamng.packets import MOTION
 from motioncue.sources.city_car_driving.packets import FRAME

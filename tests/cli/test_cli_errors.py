@@ -16,7 +16,7 @@ from motioncue.cli import COMMANDS, cli, simulate
 from motioncue.cli.common import echo
 from motioncue.profile.profile import builtin_profiles, parse_profile, profile_text
 from motioncue.recording.recording import sample_recording
-from motioncue.transports.stream import Listener
+from motioncue.transports.endpoint import Listener
 
 STREAM = "unix" if hasattr(socket, "AF_UNIX") else "tcp"
 HERE = "tcp://127.0.0.1:5100"

@@ -17,7 +17,7 @@ from motioncue.frames.convert import BodyStage
 from motioncue.frames.intake import Session
 from motioncue.output import dk
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
-from motioncue.transports.udp import open_sender
+from motioncue.transports.endpoint import open_sender
 from motioncue.wire.packet import Message, vector
 
 

@@ -41,7 +41,7 @@ from motioncue.errors import ConfigError, EndpointError
 from motioncue.profile.profile import overridden
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.city_car_driving.twin import driven
-from motioncue.transports.stream import Listener
+from motioncue.transports.endpoint import Listener
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from helpers import (
 )
 
 import motioncue
-from motioncue.transports.stream import connect
+from motioncue.transports.endpoint import connect
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from test_platforms import PRESETS, assert_within, profile_for
 import motioncue
 from motioncue.core.channels import CUE_DTYPE
 from motioncue.core.clock import FakeClock
+from motioncue.core.table import UNWATCHED
 from motioncue.engine.assembly import check, limits_of
 from motioncue.engine.leaving import LEAVE_S, leaving_of
 from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.frames.settings import UNWATCHED
 from motioncue.platforms import build as platforms
 from motioncue.profile.profile import overridden
 from motioncue.virtual.installation import drive_packages

@@ -32,7 +32,7 @@ from same_bits import assert_same_bits
 from motioncue.core.clock import FakeClock, now_ns
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME
-from motioncue.transports.stream import connect
+from motioncue.transports.endpoint import connect
 
 pytestmark = pytest.mark.rt
 

@@ -13,9 +13,9 @@ from trouble_helpers import BOUNDED, MOVERS, Bench, broken, driven
 
 import motioncue
 from motioncue import ConfigError, cueing
+from motioncue.core.table import Watch
 from motioncue.engine.embed import Stepper
 from motioncue.engine.tick import Settings
-from motioncue.frames.settings import Watch
 from motioncue.safety.supervisor import State
 
 DT = 3_000_030e-9

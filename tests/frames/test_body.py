@@ -8,11 +8,11 @@ from same_bits import assert_same_bits
 
 import motioncue
 from motioncue.core.channels import MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.table import UNWATCHED
 from motioncue.core.threads import Reason
 from motioncue.drive.car import drive
 from motioncue.errors import ConfigError
 from motioncue.frames.convert import BodyStage, body_motion
-from motioncue.frames.settings import UNWATCHED
 from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving import packets as ccd
 from motioncue.sources.city_car_driving.twin import encode_states

@@ -1,6 +1,7 @@
 """The session of City Car Driving: announced axes, and the readings that its document leaves open."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,8 +19,6 @@ from helpers import (
 )
 from scipy.spatial.transform import Rotation
 
-from motioncue.frames.convert import BodyStage
-from motioncue.sources import interface
 from motioncue.sources.beamng import packets as beamng
 from motioncue.sources.city_car_driving.packets import FRAME
 
@@ -132,7 +131,7 @@ def test_the_world_of_the_newest_frame_is_north_east_down_whatever_the_axes(monk
     turn = Rotation.from_euler("ZYX", [0.7, -0.4, 1.1])
     north, down = turn.apply([1.0, 0.0, 0.0]), turn.apply([0.0, 0.0, 1.0])
     oblique = {"world_north": north, "world_up": -down}
-    monkeypatch.setattr(interface, "BodyStage", lambda **keys: BodyStage(**{**keys, **oblique}))
+    monkeypatch.setattr(beamng, "datagram_intake", partial(beamng.datagram_intake, body=oblique))
     intake = beamng.intake(beamng.Options())
     place, speed = np.array([3.0, 5.0, 7.0]), np.array([11.0, 13.0, 17.0])
     values = {"yaw": 0.0}

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from motioncue.core.channels import GRAVITY, TELEMETRY_DTYPE
+from motioncue.core.table import UNWATCHED
 from motioncue.errors import ConfigError
 from motioncue.frames.convert import BodyStage, TelemetryStages
 from motioncue.frames.intake import Intake
-from motioncue.frames.settings import UNWATCHED
 from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 NED = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}

@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
 from watch_helpers import fed, new_intake, records_of, states_of
 
+from motioncue.core.table import Watch
 from motioncue.drive.car import SCRIPTS
-from motioncue.frames.settings import Watch
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.sources.city_car_driving.twin import INIT_PACKAGE

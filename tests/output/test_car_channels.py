@@ -26,7 +26,7 @@ from motioncue.output.actuation import CarMotion
 from motioncue.profile.profile import Record
 from motioncue.recording.recording import read
 from motioncue.safety.settings import AccelerationBounds, SpeedBounds
-from motioncue.transports.udp import open_sender
+from motioncue.transports.endpoint import open_sender
 
 NAMES = [channel.name for channel in BODY]
 SENT = np.dtype([(name, "<f8") for name in NAMES])

@@ -16,7 +16,7 @@ from motioncue.engine.pipeline import Pipeline
 from motioncue.output import dk
 from motioncue.platforms import build as platforms
 from motioncue.sources import by_profile
-from motioncue.transports.udp import open_sender
+from motioncue.transports.endpoint import open_sender
 
 pytestmark = pytest.mark.search
 

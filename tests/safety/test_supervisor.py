@@ -9,12 +9,12 @@ from trouble_helpers import MOVERS, START
 
 import motioncue
 from motioncue.core.clock import FakeClock
+from motioncue.core.table import Watch
 from motioncue.cueing import design
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.tick import Settings
 from motioncue.frames.convert import BodyStage
 from motioncue.frames.intake import Session
-from motioncue.frames.settings import Watch
 from motioncue.safety.limiter import CueLimits
 from motioncue.safety.supervisor import TABLE, State
 from motioncue.wire.packet import Field, Message, Packet, Take, vector

@@ -20,7 +20,7 @@ from motioncue.sources.morai import packets as morai
 from motioncue.sources.morai.messages import EGO_VEHICLE_STATUS
 from motioncue.sources.morai.packets import COMMANDS, Options, identify
 from motioncue.sources.morai.twin import Simulator, driven, encode_states
-from motioncue.transports.udp import open_sender
+from motioncue.transports.endpoint import open_sender
 from motioncue.virtual.installation import Installation, drive_packages, recorded_packages, ride
 
 recorded = partial(recorded_packages, "morai")

@@ -28,7 +28,7 @@ from motioncue.errors import EndpointError
 from motioncue.recording.recording import read_packages, sample_recording
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
-from motioncue.transports.stream import Listener
+from motioncue.transports.endpoint import Listener
 
 WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 

@@ -10,10 +10,10 @@ import numpy as np
 
 import motioncue
 from motioncue.core.clock import FakeClock
+from motioncue.core.table import UNWATCHED
 from motioncue.drive.car import STATE_DTYPE
 from motioncue.drive.courses import Course
 from motioncue.engine.pipeline import Pipeline
-from motioncue.frames.settings import UNWATCHED
 from motioncue.sources import SIMULATORS, by_profile, described_profiles
 from motioncue.virtual.installation import SAMPLE, drive_packages, recorded_packages, twin_of
 

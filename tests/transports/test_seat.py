@@ -29,8 +29,7 @@ from helpers import (
 from motioncue.core.clock import FakeClock
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.twin import Simulator, driven
-from motioncue.transports.stream import connect
-from motioncue.transports.udp import packed_hosts
+from motioncue.transports.endpoint import connect, packed_hosts
 
 pytestmark = pytest.mark.rt
 
@@ -158,7 +157,7 @@ def test_a_host_that_may_not_drive_takes_no_place(session):
 
 PLAYER = textwrap.dedent("""
     import sys
-    from motioncue.transports.stream import connect
+    from motioncue.transports.endpoint import connect
     client = connect(sys.argv[1], 30)
     for package in sys.argv[2:]:
         client.sendall(bytes.fromhex(package))

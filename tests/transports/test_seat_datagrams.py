@@ -18,7 +18,7 @@ from motioncue.engine.journal import MESSAGES, event_line
 from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.receiver import DatagramReceiver
 from motioncue.engine.replay import Heard
-from motioncue.transports.udp import open_receiver
+from motioncue.transports.endpoint import open_receiver
 
 pytestmark = pytest.mark.rt
 

@@ -15,8 +15,7 @@ import motioncue
 from motioncue.cli.terminal import engine_rows, none_received
 from motioncue.engine.journal import Journal, Outputs
 from motioncue.output import dk
-from motioncue.transports.stream import connect
-from motioncue.transports.udp import fail_if_unheard, open_sender
+from motioncue.transports.endpoint import connect, fail_if_unheard, open_sender
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say that nobody listens")
 if sys.platform == "win32":

@@ -20,9 +20,7 @@ from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.output import packet as custom
 from motioncue.safety.supervisor import State
-from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.line import open_line
-from motioncue.transports.udp import open_sender
+from motioncue.transports.endpoint import open_line, open_sender, parse_endpoint
 
 pty = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
 PERIOD = 3_000_030

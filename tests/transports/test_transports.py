@@ -15,9 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motioncue.errors import EndpointError
-from motioncue.transports.endpoint import FORMS, UNIX_PATH_MAX, Endpoint, as_socket, parse_endpoint
-from motioncue.transports.stream import Listener, connect
-from motioncue.transports.udp import open_receiver, open_sender
+from motioncue.transports.endpoint import (
+    FORMS,
+    UNIX_PATH_MAX,
+    Endpoint,
+    Listener,
+    as_socket,
+    connect,
+    open_receiver,
+    open_sender,
+    parse_endpoint,
+)
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets")
 
@@ -350,8 +358,7 @@ def test_nothing_is_left_open_after_a_refusal(path):
     program = textwrap.dedent(f"""
         import os
         from motioncue.errors import EndpointError
-        from motioncue.transports.stream import Listener, connect
-        from motioncue.transports.udp import open_receiver
+        from motioncue.transports.endpoint import Listener, connect, open_receiver
         held = [Listener("unix://{path}"), Listener("tcp://127.0.0.1:{port}"), open_receiver("udp://127.0.0.1:{datagram}")]
         attempts = [
             (Listener, "unix://{path}"), (Listener, "tcp://127.0.0.1:{port}"), (Listener, "unix://{path}/x"),

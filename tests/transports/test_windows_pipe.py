@@ -13,8 +13,8 @@ from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, eventually, i
 from motioncue.core.clock import FakeClock
 from motioncue.engine.receiver import StreamReceiver
 from motioncue.errors import EndpointError
-from motioncue.transports.sockets import PipeConnection, PipeServer
-from motioncue.transports.stream import Listener, connect
+from motioncue.transports.endpoint import Listener, connect
+from motioncue.transports.handles import PipeConnection, PipeServer
 
 windows = pytest.mark.skipif(sys.platform != "win32", reason="Windows named pipes")
 WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")

@@ -15,8 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from motioncue.frames.intake import Intake
-from motioncue.sources.interface import datagram_intake
+from motioncue.frames.intake import Intake, datagram_intake
 from motioncue.wire.motionsim import FORMS
 from motioncue.wire.motionsim import GAUGES as GAUGES
 from motioncue.wire.motionsim import MOTION as MOTION

@@ -34,8 +34,7 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
 from motioncue.errors import PacketError
-from motioncue.frames.intake import Intake
-from motioncue.sources.interface import datagram_intake
+from motioncue.frames.intake import Intake, datagram_intake
 from motioncue.wire.messages import Echo
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take
 

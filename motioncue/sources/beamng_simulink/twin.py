@@ -14,8 +14,7 @@ from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import LATE_S, Paced, Player
 from motioncue.errors import PacketError
 from motioncue.sources.beamng_simulink.packets import CONTROL, REPLY_PORT, STATE, WHEELS, Options
-from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.udp import open_receiver, open_sender
+from motioncue.transports.endpoint import open_receiver, open_sender, parse_endpoint
 
 RATE_HZ = 200.0
 """Messages per simulated second that the controller sends by default [Hz]."""

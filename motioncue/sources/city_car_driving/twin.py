@@ -14,8 +14,7 @@ from motioncue.drive.courses import FIRST, Lap, course
 from motioncue.drive.peers import Paced, Player, blank
 from motioncue.errors import EndpointError, PacketError
 from motioncue.sources.city_car_driving.packets import FRAME, INIT
-from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.stream import STREAMS, connect
+from motioncue.transports.endpoint import STREAMS, connect, parse_endpoint
 
 # World: X east, Y up, Z south.  Car coordinates: X left, Y up, Z forward.
 WORLD_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])

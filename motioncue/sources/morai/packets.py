@@ -43,8 +43,7 @@ from typing import Any, Literal
 import msgspec
 
 from motioncue.errors import PacketError
-from motioncue.frames.intake import Intake
-from motioncue.sources.interface import datagram_intake
+from motioncue.frames.intake import Intake, datagram_intake
 from motioncue.sources.morai.messages import (
     AS_STATED,
     COMMANDS,

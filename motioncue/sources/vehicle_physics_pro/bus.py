@@ -212,8 +212,6 @@ def to_raw(values: npt.ArrayLike, resolution: int) -> npt.NDArray[np.int32]:
 class Bus:
     """A data bus outside the vehicle.
 
-    Notes
-    -----
     Channels and values are given by name or id.  A value without a published id is known by name only and is not part
     of `raw_channel`.
 

@@ -71,8 +71,7 @@ import msgspec
 import numpy as np
 
 from motioncue.errors import PacketError
-from motioncue.frames.intake import Intake
-from motioncue.sources.interface import datagram_intake
+from motioncue.frames.intake import Intake, datagram_intake
 from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, NAN, SDKS, Bus, Sdk
 from motioncue.wire.packet import NATIVE, Derivation, Field, Message, Packet, Take, vector
 

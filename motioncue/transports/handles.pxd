@@ -1,4 +1,4 @@
-"""Stream servers: the functions that the receiving loop calls, the object that owns them, and that of sockets."""
+"""What the loops read and write, and the objects that own it: stream servers, sockets, serial lines."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -20,13 +20,6 @@ cdef extern from "motioncue/transports/sockets.h" nogil:
         int (*send)(void* memory, const uint8_t* buffer, int size) noexcept nogil
         void (*close_client)(void* memory) noexcept nogil
         void* memory                                                                # owned by the object
-
-
-cdef class Server:
-    cdef mc_server calls
-
-
-cdef extern from "motioncue/transports/sockets.h" nogil:
     ctypedef long long mc_fd
     cdef struct sockaddr_storage:
         pass
@@ -73,7 +66,34 @@ cdef mc_allowed allowed_hosts(object hosts) except *
 cdef int packed_address(char* out, object address) except -1
 
 
+cdef class Server:
+    cdef mc_server calls
+
+
 cdef class SocketServer(Server):
     cdef mc_socket_server memory
     cdef readonly object listener
     cdef object _ends       # both ends of the connection that wakes the wait
+
+
+cdef extern from "motioncue/transports/line.h" nogil:
+    int64_t MC_NO_LINE
+    int MC_LINE_BUSY
+    ctypedef struct mc_line:
+        int64_t handle
+        int64_t gone
+        int64_t next
+    int mc_line_send(mc_line* line, const uint8_t* packet, int size)
+    int mc_line_read(mc_line* line, uint8_t* data, int room)
+    bint mc_line_take(mc_line* line)
+
+
+cdef class Line:
+    cdef mc_line line
+    cdef readonly str name
+    cdef readonly int baud
+    cdef readonly str format
+    cdef readonly int actual
+    cdef bint shut              # whether the handle in use is closed already
+
+    cdef int64_t open(self) except? 0

@@ -1,14 +1,17 @@
-"""Stream servers on a listening socket and on a Windows named pipe, and settings of datagram sockets."""
+"""Stream servers on sockets and Windows named pipes, settings of datagram sockets, serial lines."""
 
 from cpython.mem cimport PyMem_Free
 from libc.stddef cimport wchar_t
-from libc.stdint cimport uint32_t, uint8_t
+from libc.stdint cimport int64_t, uint32_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 import ipaddress
+import os
 import socket
 import sys
+
+from motioncue.core.threads cimport mc_load, mc_load_acquire, mc_store_release
 
 
 cdef extern from "motioncue/transports/pipe.h" nogil:
@@ -90,7 +93,7 @@ cdef class SocketServer(Server):
             sock.close()
 
 
-# Windows named pipes in byte mode with overlapped I/O; `transports.stream` decides when to use them.
+# Windows named pipes in byte mode with overlapped I/O; `Listener` decides when to use them.
 
 
 def system_error(int code):
@@ -105,13 +108,8 @@ def system_error(int code):
 cdef class PipeServer(Server):
     r"""Serves ``\\.\pipe\NAME`` to local programs of the same user.
 
-    Duplex, byte mode, up to 10 instances, overlapped.
-
-    Attributes
-    ----------
-    held : bool
-        Whether a program still holds its end of an earlier server's pipe, which keeps the name in use; the server
-        starts to listen as soon as that end is closed.
+    Duplex, byte mode, up to 10 instances, overlapped.  While it is `held`, a program still has its end of an earlier
+    server's pipe, which keeps the name in use; the server starts to listen as soon as that end is closed.
     """
 
     cdef mc_pipe_server* memory
@@ -221,3 +219,109 @@ cdef class PipeConnection:
     def _check_open(self):
         if self.memory == NULL:
             raise OSError("the pipe has been closed")
+
+
+cdef extern from *:
+    """
+    #define MC_OPENS_LINES
+    #include "motioncue/transports/line.h"
+    #ifdef _WIN32
+    static int64_t mc_line_opened(PyObject *name, int baud, int bits, int parity, int stop, int *actual) {
+        wchar_t *wide = PyUnicode_AsWideCharString(name, NULL);
+        int64_t handle;
+        if (!wide) return 0;
+        handle = mc_line_open(wide, baud, bits, parity, stop, actual);
+        PyMem_Free(wide);
+        return handle;
+    }
+    #else
+    static int64_t mc_line_opened(PyObject *name, int baud, int bits, int parity, int stop, int *actual) {
+        PyObject *path;
+        int64_t handle;
+        if (!PyUnicode_FSConverter(name, &path)) return 0;
+        handle = mc_line_open(PyBytes_AS_STRING(path), baud, bits, parity, stop, actual);
+        Py_DECREF(path);
+        return handle;
+    }
+    #endif
+    """
+    int64_t mc_line_opened(object name, int baud, int bits, int parity, int stop, int* actual) except? 0
+    void mc_line_shut(mc_line* line, int64_t handle)
+
+
+def error_text(int number):
+    """Return the text for the number of an error of a socket or a serial line."""
+    if number == MC_LINE_BUSY:
+        return "it takes no more at the moment"
+    if sys.platform == "win32":
+        import ctypes
+
+        return ctypes.FormatError(number)
+    return os.strerror(number)
+
+
+cdef class Line:
+    """An open serial line; `actual` is the speed that the system says it has set [baud]."""
+
+    def __cinit__(self, str name not None, int baud, str format="8N1"):
+        memset(&self.line, 0, sizeof(mc_line))
+        self.line.handle = self.line.next = MC_NO_LINE
+        self.name, self.baud, self.format = name, baud, format
+        self.line.handle = self.open()
+
+    def __dealloc__(self):
+        self.close()
+
+    cdef int64_t open(self) except? 0:
+        cdef int bits = int(self.format[0]), stop = int(self.format[2]), parity = ord(self.format[1])
+        name = rf"\\.\{self.name}" if sys.platform == "win32" else self.name
+        cdef int64_t handle = mc_line_opened(name, self.baud, bits, parity, stop, &self.actual)
+        if handle < 0:
+            raise OSError(-handle, error_text(-handle), self.name)
+        return handle
+
+    @property
+    def lost(self):
+        """Whether the line has been lost, such as unplugged, and has not been taken again."""
+        return mc_load_acquire(&self.line.gone) != 0
+
+    def reopen(self):
+        """Try to open a lost line again; return whether that has just succeeded.
+
+        It then waits to be taken into use.  Call it from one thread, not from the one that sends.
+        """
+        if not self.lost or mc_load(&self.line.next) != MC_NO_LINE:
+            return False
+        if not self.shut:               # the ticking thread does not use it any more
+            mc_line_shut(&self.line, self.line.handle)
+            self.shut = True
+        try:
+            handle = self.open()
+        except OSError:
+            return False
+        self.shut = False
+        mc_store_release(&self.line.next, handle)
+        return True
+
+    def send(self, bytes packet not None):
+        """Send a packet as a tick does; return 0, or the number of the error."""
+        if not 0 < len(packet) <= 512:
+            raise ValueError(f"packet: found {len(packet)} bytes, allowed are 1 to 512")
+        return -mc_line_send(&self.line, packet, <int>len(packet))
+
+    def fileno(self):
+        """Return the descriptor of the open line; on Windows its handle."""
+        return self.line.handle
+
+    def take(self):
+        """Use the line that `reopen` has opened; return whether it can be sent to."""
+        return mc_line_take(&self.line)
+
+    def close(self):
+        """Close the line; call it only while no loop runs."""
+        if not self.shut and mc_load(&self.line.next) == MC_NO_LINE:
+            mc_line_shut(&self.line, self.line.handle)
+        mc_line_shut(&self.line, self.line.next)
+        self.line.handle = self.line.next = MC_NO_LINE
+        self.shut = True
+        mc_store_release(&self.line.gone, 1)

@@ -377,7 +377,7 @@ def system_by(packages_of: Callable[[str], Sequence[bytes]], name: str, key: str
             break
     best = [system for system, size in sizes.items() if size == max(sizes.values())]
     if len(best) != 1:
-        found = f"packages that {' and '.join(best)} send" if best else "no packages of a system that is known"
+        found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
         allowed = ", ".join(sources.having("intake"))
         raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}, or a profile that describes it")
     return best[0]

@@ -31,7 +31,7 @@ from pairs import fact, row
 
 from motioncue import load_profile
 from motioncue.bench.floor import receive
-from motioncue.bench.latency import bare_receiver, costs_ns, engine
+from motioncue.bench.measure import bare_receiver, costs_ns, engine
 from motioncue.bench.pacing import Loop, bare, burning, emitter, figures, run_block, running
 from motioncue.core.clock import MonotonicClock, prepare_thread, processors_awake
 from motioncue.core.threads import RecordRing

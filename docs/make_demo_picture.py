@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from motioncue.cli.demo import installation_view
+from motioncue.cli.run import installation_view
 from motioncue.cli.terminal import PERIOD_S, SMOOTH, View, render
 from motioncue.virtual.installation import Installation
 

@@ -33,7 +33,7 @@ import numpy as np
 
 import motioncue
 from motioncue.engine.replay import first_difference, repeat
-from motioncue.recording.export import export
+from motioncue.recording.drive import export
 from motioncue.scoring.changes import changes
 from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.installation import ride

@@ -29,7 +29,7 @@ import numpy as np
 import motioncue
 from motioncue.recording.recording import read_motion, sample_recording
 from motioncue.scoring.score import trace
-from motioncue.tuning.report import course_figure, sensitivities_figure
+from motioncue.tuning.tune import course_figure, sensitivities_figure
 from motioncue.virtual.installation import drive_motion
 
 plt.rcParams["figure.dpi"] = 100

@@ -41,12 +41,15 @@ COMMANDS: Mapping[str, str] = {
 """The commands, each with a one-line description."""
 
 HOMES = {
+    "demo": ("run", "demo"),
     "identify": ("wire", "measure"),
     "decode": ("packets", "decode"),
     "send": ("packets", "send"),
     "compare": ("score", "compare"),
     "omct": ("score", "measure"),
-    "mend": ("export", "mend_recording"),
+    "replay": ("recordings", "replay"),
+    "export": ("recordings", "export_recording"),
+    "mend": ("recordings", "mend_recording"),
     "profiles": ("builtin", "profiles"),
     "platforms": ("builtin", "platforms"),
 }

@@ -12,7 +12,16 @@ import click
 import msgspec
 
 from motioncue import sources
-from motioncue.cli.common import duration_option, echo, json_option, logged, pick_options, print_json, source_options
+from motioncue.cli.common import (
+    changes_option,
+    duration_option,
+    echo,
+    json_option,
+    logged,
+    pick_options,
+    print_json,
+    source_options,
+)
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import print_summary, reasons
 from motioncue.core.threads import RecordRing
@@ -22,13 +31,12 @@ from motioncue.recording.packages import (
     ANY,
     SAID,
     Pick,
-    any_certain,
     contents,
-    only_system,
     parse_recording,
-    plausible,
     quoted,
+    system_by,
     system_of,
+    why_not,
 )
 from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.schema import Package
@@ -96,13 +104,7 @@ class Examined(NamedTuple):
 @click.argument("file", metavar="[FILE]", required=False)
 @source_options
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
-@click.option(
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Change a key of the profile, or an option of the source; repeatable.",
-)
+@changes_option("Change a key of the profile, or an option of the source; repeatable.")
 @pick_options
 @duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
 @json_option
@@ -327,25 +329,9 @@ def _system_of_datagrams(url: str, end: float, interrupts: Interrupts) -> str:
             last = time.monotonic()
     if not heard:
         raise PacketError(f"{url}: nothing came")
-    named = {name: _datagrams_of(name, heard) for name in sources.having("intake")}
-    sizes = {name: sum(map(len, known)) for name, known in named.items() if any_certain(known, name)}
-    if not any(sizes.values()):
-        own = {name: _datagrams_of(name, heard) for name in sources.described_profiles()}
-        sizes = {name: sum(map(len, known)) for name, known in own.items() if plausible(known, name)}
-    return only_system({name: size for name, size in sizes.items() if size}, url, "--system")
-
-
-def _datagrams_of(system: str, heard: list[bytes]) -> list[bytes]:
-    """Return the datagrams that are a system's."""
-
-    def is_known(data: bytes) -> bool:
-        try:
-            sources.system(system).identify(data)
-        except PacketError:
-            return False
-        return True
-
-    return list(filter(is_known, heard))
+    return system_by(
+        lambda name: [data for data in heard if why_not(sources.system(name), data) is None], url, "--system"
+    )
 
 
 def _print(heard: Examined, report: Any) -> None:

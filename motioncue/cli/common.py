@@ -172,9 +172,12 @@ def duration_option(text: str) -> Callable[[Decorated], Decorated]:
     return click.option("--duration", type=Seconds(), callback=positive, metavar="S", help=text)
 
 
-set_option = click.option(
-    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable."
-)
+def changes_option(text: str) -> Callable[[Decorated], Decorated]:
+    """Return the option ``--set``."""
+    return click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help=text)
+
+
+set_option = changes_option("Change a key of the profile; repeatable.")
 
 
 def naming_systems(command: click.Command, attribute: str) -> None:
@@ -331,17 +334,18 @@ def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:
                 )
 
 
-source_options = together(
-    click.option(
-        "--system",
-        metavar="SYSTEM",
-        help="System of the packets, or a profile that describes them; found by content if not given.",
-    ),
-    click.option(
-        "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times."
-    ),
+def system_options(system: str, rate: str) -> Callable[[Decorated], Decorated]:
+    """Return ``--system`` and ``--rate``: what a file of bytes or a capture does not say itself."""
+    return together(
+        click.option("--system", metavar="SYSTEM", help=system),
+        click.option("--rate", type=float, callback=positive, metavar="HZ", help=rate),
+    )
+
+
+source_options = system_options(
+    "System of the packets, or a profile that describes them; found by content if not given.",
+    "Frames per second of a file without times.",
 )
-"""What a file of bytes or a capture does not say itself."""
 
 pick_options = together(
     click.option(

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.cli.common import (
+    changes_option,
     echo,
     json_option,
-    positive,
     print_json,
     progress,
     report_option,
     set_option,
-    together,
+    system_options,
     write_report,
 )
 from motioncue.cli.terminal import print_summary
@@ -34,17 +34,10 @@ from motioncue.virtual.installation import SAMPLE, drive_motion
 
 DRIVES = f"A recording, or a virtual drive: {', '.join(COURSES)}; `{SAMPLE}` is the drive in the package."
 
-drive_options = together(
-    click.option(
-        "--system",
-        metavar="SYSTEM",
-        help="System of a recording, or a profile that describes it; found by content.",
-    ),
-    click.option(
-        "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a recording without times."
-    ),
+drive_options = system_options(
+    "System of a recording, or a profile that describes it; found by content.",
+    "Frames per second of a recording without times.",
 )
-"""What a recording does not say itself."""
 
 
 def drive_of(name: str, system: str | None, rate: float | None, option: str = "--drive") -> npt.NDArray[np.void]:
@@ -77,9 +70,7 @@ def drive_of(name: str, system: str | None, rate: float | None, option: str = "-
 )
 @click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profile's own.")
 @drive_options
-@click.option(
-    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of every profile; repeatable."
-)
+@changes_option("Change a key of every profile; repeatable.")
 @click.option(
     "--preview",
     is_flag=True,
@@ -211,7 +202,7 @@ class Row(NamedTuple):
 @click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profiles' own.")
 @click.option("--algorithms", is_flag=True, help="Also with several profiles: every algorithm on the rig of each.")
 @drive_options
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of every profile.")
+@changes_option("Change a key of every profile.")
 @json_option
 def compare(
     profiles: tuple[str, ...],

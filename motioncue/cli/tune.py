@@ -23,9 +23,8 @@ from motioncue.errors import ConfigError
 from motioncue.profile.profile import Profile, profile_text
 from motioncue.profile.tables import parsed
 from motioncue.tuning.evaluator import with_values
-from motioncue.tuning.front import AIMS, SHARES, Point
-from motioncue.tuning.report import front_rows, report
-from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, tune, tuned_text, written_out
+from motioncue.tuning.search import AIMS, SHARES, Point
+from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, front_rows, report, tune, tuned_text, written_out
 
 SHOWN = 8  # sensitivities in the summary
 LEAST = 0.5  # points that count as a difference

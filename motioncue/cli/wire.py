@@ -11,8 +11,7 @@ import click
 import msgspec
 import numpy as np
 
-from motioncue.check.exercise import Exerciser, bump, exercised
-from motioncue.check.identify import Found, axes_of, identify, refuse_unheard, slowed
+from motioncue.check.exercise import Exerciser, Found, axes_of, bump, exercised, identify, refuse_unheard, slowed
 from motioncue.cli.common import Decorated, json_option, logged, print_json, set_option
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among

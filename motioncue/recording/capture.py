@@ -73,7 +73,8 @@ def captured(data: bytes, missing: int = 0) -> Captured:
                 incomplete.append(Incomplete(CUT, port))
             elif length >= 8:
                 out.append(Datagram(float(time), port, whole[8:length], sender))
-            _refuse_more(len(out) + len(incomplete))
+            if len(out) + len(incomplete) > MOST:
+                raise ValueError(f"more than {MOST} datagrams; no drive has as many")
         parts.end()
     except (ValueError, struct.error, dpkt.dpkt.Error, EOFError) as error:
         raise PacketError(f"capture: found {len(data)} bytes that are not a pcap or pcapng file ({error})") from error
@@ -96,11 +97,6 @@ def _last_whole_end(data: bytes) -> int:
             break
         start += length
     return start
-
-
-def _refuse_more(count: int) -> None:
-    if count > MOST:
-        raise ValueError(f"more than {MOST} datagrams; no drive has as many")
 
 
 def _network(dpkt: Any, kind: int) -> Any:

@@ -246,14 +246,14 @@ def _from_mcap(file: McapFile, module: Any, system: sources.System) -> Recording
     if recorded and hasattr(module, "intake"):
         announced = opening(file.about, module.intake(module.Options()))
         recorded[:0] = [] if announced is None else [recorded[0]._replace(data=announced)]
-    own = [package for package in recorded if _why_not(module, package.data) is None]
+    own = [package for package in recorded if why_not(module, package.data) is None]
     if not own:
         topics = sorted({name for name, _, _ in file.topics.values()})[:5]
         whose = f"{len(recorded)} packages of other kinds (of the first, {{}})" if recorded else "no package"
-        found = [whose.format(_why_not(module, recorded[0].data) if recorded else ""), *file.damage.texts()[:1]]
+        found = [whose.format(why_not(module, recorded[0].data) if recorded else ""), *file.damage.texts()[:1]]
         found += [f"topics {', '.join(topics)}"] if topics and not recorded else []
         raise PacketError(f"found {'; '.join(found)}; allowed is at least one package of {system}")
-    rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
+    rejected = _rejected(module, (package.data for package in recorded if why_not(module, package.data) is not None))
     rejected += Counter({UNREADABLE: file.damage.count})
     times = [1e-9 * package.time for package in own]
     return Recording([package.data for package in own], from_first(times), 0, rejected, file.damage.texts())
@@ -276,7 +276,7 @@ def _from_capture(found: Captured, module: Any, system: sources.System, pick: Pi
     own: list[Datagram] = []
     others: list[Datagram] = []
     for datagram in filter(pick.takes, found.datagrams):
-        (own if _why_not(module, datagram.payload) is None else others).append(datagram)
+        (own if why_not(module, datagram.payload) is None else others).append(datagram)
     ports = {datagram.port for datagram in own}
     incomplete = [
         lacks.reason
@@ -284,7 +284,7 @@ def _from_capture(found: Captured, module: Any, system: sources.System, pick: Pi
         if (lacks.port in ports if own else not pick.ports or lacks.port in pick.ports)
     ]
     if not own:
-        why = f" (of the first, {_why_not(module, others[0].payload)})" if others else ""
+        why = f" (of the first, {why_not(module, others[0].payload)})" if others else ""
         counts = [f"{len(others)} datagrams of other kinds{why}" if others else "", *_counted(incomplete)]
         what = ", ".join(filter(None, [*counts, *found.unreadable])) or "no datagram"
         raise PacketError(f"found {what}, allowed is at least one package of {system}")
@@ -341,7 +341,7 @@ def _rejected(module: Any, refused: Iterable[bytes]) -> Counter[str]:
     return Counter(intake.rejected)
 
 
-def _why_not(module: Any, data: bytes) -> str | None:
+def why_not(module: Any, data: bytes) -> str | None:
     """Return why a datagram is not one of the system's packages; None if it is."""
     try:
         module.identify(data)
@@ -352,7 +352,6 @@ def _why_not(module: Any, data: bytes) -> str | None:
 
 def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> sources.System:
     """Return the only system whose packets fill a file or begin it; or the source that it describes."""
-    sizes: dict[str, int] = {}
     try:
         opened = _opened(data, name, pick)
     except PacketError as error:
@@ -363,15 +362,25 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> source
         return own
     if isinstance(opened, McapFile) and settings and not opened.ended and not opened.count(PACKAGE):
         raise PacketError(f"{name}: {KILLED}")
-    for system in sources.having("intake"):
-        packages = _filling(opened, system, pick)
-        if any_certain(packages, system):
-            sizes[system] = sum(map(len, packages))
-    for system in () if sizes else sources.described_profiles():
-        packages = _filling(opened, system, pick)
-        if plausible(packages, system):
-            sizes[system] = sum(map(len, packages))
-    return only_system(sizes, name, key)
+    return system_by(lambda system: _filling(opened, system, pick), name, key)
+
+
+def system_by(packages_of: Callable[[str], Sequence[bytes]], name: str, key: str) -> str:
+    """Return the only system by the packages that each has; raise ConfigError unless there is one.
+
+    Described ones are asked only if no other has any: their packages mostly have no mark.
+    """
+    for systems, holds in ((sources.having("intake"), any_certain), (sources.described_profiles(), _plausible)):
+        known = {system: packages_of(system) for system in systems}
+        sizes = {system: sum(map(len, own)) for system, own in known.items() if holds(own, system)}
+        if sizes:
+            break
+    best = [system for system, size in sizes.items() if size == max(sizes.values())]
+    if len(best) != 1:
+        found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
+        allowed = ", ".join(sources.having("intake"))
+        raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}, or a profile that describes it")
+    return best[0]
 
 
 def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list[bytes]:
@@ -383,7 +392,7 @@ def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list
         return error.packages
     except PacketError:
         return []
-    own = list(takewhile(lambda package: _why_not(module, package) is None, packages))
+    own = list(takewhile(lambda package: why_not(module, package) is None, packages))
     few = isinstance(opened, Raw) and len(own) < SURE and 2 * sum(map(len, own)) < len(opened.data)
     return [] if few else own
 
@@ -393,7 +402,7 @@ def any_certain(packages: Sequence[bytes], system: str) -> bool:
     return any(map(getattr(sources.system(system), "is_certain", bool), packages))
 
 
-def plausible(packages: Sequence[bytes], system: str) -> bool:
+def _plausible(packages: Sequence[bytes], system: str) -> bool:
     """Say whether packages can be a described system's: read so, most of twenty frames or more continue a drive.
 
     The size alone tells little, because most such packets have no mark.
@@ -428,13 +437,3 @@ def recorded_source(profile: Mapping[str, Any] | None) -> sources.System | None:
             return None
     name = source.get("system")
     return name if isinstance(name, str) else None
-
-
-def only_system(sizes: Mapping[str, int], name: str, key: str) -> str:
-    """Return the system with the most bytes; raise ConfigError, as `system_of` does, unless there is one."""
-    best = [system for system, size in sizes.items() if size == max(sizes.values())]
-    if len(best) != 1:
-        found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
-        allowed = ", ".join(sources.having("intake"))
-        raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}, or a profile that describes it")
-    return best[0]

@@ -180,11 +180,6 @@ def _string(text: str) -> bytes:
     return struct.pack("<I", len(data)) + data
 
 
-def _padded(data: bytes) -> bytes:
-    """Return `data` padded for the length field of a string that follows."""
-    return data + b"\0" * (-len(data) % 4)
-
-
 _PACKAGE_HEAD = struct.Struct("<4sqII")
 
 
@@ -211,7 +206,7 @@ def encode_event(event: Event) -> bytes:
     """Return the payload of an event."""
     body = struct.pack("<qqdd", event.time, event.detail, event.value, event.limit)
     for text in (event.what, event.reason, event.before, event.after):
-        body = _padded(body) + _string(text)
+        body += b"\0" * (-len(body) % 4) + _string(text)  # a string's length is aligned
     return HEADER + body
 
 

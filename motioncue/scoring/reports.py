@@ -13,9 +13,9 @@ from motioncue.core.channels import CUE
 from motioncue.platforms.build import CHANNELS, carriers_of
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.scoring.omct import TESTS, TURNS, Boundaries, Boundary, Response, Test
+from motioncue.scoring.quality import Sickness
 from motioncue.scoring.score import Score, Traces, apart
 from motioncue.scoring.senses import RATE_HZ, SENSES, Array, felt_in_car
-from motioncue.scoring.sickness import Sickness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

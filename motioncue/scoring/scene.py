@@ -20,9 +20,8 @@ from motioncue.profile.profile import Profile, platform_table
 from motioncue.recording.recording import at_ticks
 from motioncue.safety.limiter import OutputLimits
 from motioncue.scoring import optimum
-from motioncue.scoring.quality import Felt, felt_of, rms
+from motioncue.scoring.quality import Felt, Sickness, felt_of, rms, sickness
 from motioncue.scoring.senses import RATE_HZ, Array, banded, felt_by_pose, felt_in_car, low_passed, sampled, up
-from motioncue.scoring.sickness import Sickness, sickness
 
 
 def sent(profile: Profile, cues: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
@@ -43,14 +42,20 @@ AIM = 1.0 - 5e-7  # use of the nearest bound to which a cue is turned down
 INFINITE = 1e6  # use that stands for a pose out of reach
 
 
+def on_platform(
+    profile: Profile | str | Path, platform: Platform | Mapping[str, Any] | str | Path | None = None
+) -> Profile:
+    """Return a profile, with another platform if one is given."""
+    if not isinstance(profile, Profile):
+        return load_profile_on(profile, platform)
+    return profile if platform is None else msgspec.structs.replace(profile, platform=platform_table(platform))
+
+
 def with_platform(
     profile: Profile | str | Path, platform: Platform | Mapping[str, Any] | str | Path | None = None
 ) -> Profile:
     """Return a profile whose cue is a pose for its platform."""
-    if not isinstance(profile, Profile):
-        profile = load_profile_on(profile, platform)
-    elif platform is not None:
-        profile = msgspec.structs.replace(profile, platform=platform_table(platform))
+    profile = on_platform(profile, platform)
     if profile.platform is None:
         name = profile.name or "the profile"
         raise ConfigError(f"platform: missing in {name}, allowed is one there, or one beside it (--platform NAME)")
@@ -127,11 +132,15 @@ class Scene:
         """Return the poses that the platform makes of these, which its actuators reach."""
         return poses if self._holds else self.built.kinematics.forward(self.built.kinematics.inverse(poses))
 
-    def stopped(self, cues: npt.NDArray[np.void]) -> Array:
-        """Return the poses that leave the platform: the actuators keep their bounds, without their lag."""
+    def positions(self, cues: npt.NDArray[np.void]) -> Array:
+        """Return where the actuators are that keep their bounds, without their lag."""
         assert self.profile.platform is not None
         table = msgspec.structs.replace(self.profile.platform, lag_s=None, lag_damping=None)
-        poses: Array = self.built.kinematics.forward(sent(msgspec.structs.replace(self.profile, platform=table), cues))
+        return sent(msgspec.structs.replace(self.profile, platform=table), cues)
+
+    def stopped(self, cues: npt.NDArray[np.void]) -> Array:
+        """Return the poses that leave the platform."""
+        poses: Array = self.built.kinematics.forward(self.positions(cues))
         return poses
 
     def felt(self, poses: Array) -> Felt:

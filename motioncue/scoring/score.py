@@ -4,7 +4,6 @@ Needs Clarabel, SciPy and platformdirs: the extra ``score``.
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,11 +18,11 @@ from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
+from motioncue.recording.atomic_file import write_atomically
 from motioncue.scoring import optimum, senses
-from motioncue.scoring.quality import Felt, Quality, by_sense, jolts, quality
+from motioncue.scoring.quality import Felt, Quality, Sickness, by_sense, jolts, quality
 from motioncue.scoring.scene import Scene, poses_of, with_platform
 from motioncue.scoring.senses import Array, sampled
-from motioncue.scoring.sickness import Sickness
 
 FORCES_FIRST = np.ones(6)
 RATES_FIRST = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
@@ -258,15 +257,9 @@ def _kept(file: Path, actuators: int) -> Array | None:
 
 def _keep(file: Path, motion: Array) -> None:
     """Keep a motion; if that is not possible, it is found again next time."""
-    part = file.with_suffix(f".{os.getpid()}.part")
-    try:
+    with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as out:
-            np.save(out, motion)
-        part.replace(file)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
+        write_atomically(file, lambda part: np.save(part, motion), force=True)
 
 
 def cache_folder() -> Path:

@@ -356,7 +356,7 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
 def fail_if_unheard(sender: socket.socket) -> bool:
     """Make a sender's next call fail if nobody listened to a datagram; return whether the system can.
 
-    Only Linux can.  The failing call sends nothing, so it must be repeated, as `motioncue.transports.sockets` does.
+    Only Linux can.  The failing call sends nothing, so it must be repeated, as `motioncue.transports.handles` does.
     """
     if sys.platform != "linux":
         return False

@@ -541,14 +541,12 @@ FULL = 0.97  # share of travel, or of a rate, that counts as used up
 def corner(profile: Profile, motion: npt.NDArray[np.void], begin_s: float, end_s: float) -> dict[str, Any]:
     """Return what settings do on a stretch."""
     from motioncue.scoring.quality import rms
-    from motioncue.scoring.scene import Scene, sent, with_platform
+    from motioncue.scoring.scene import Scene, with_platform
     from motioncue.scoring.senses import RATE_HZ, SENSES
 
     scene = Scene(with_platform(_held(profile)), motion)
-    assert scene.profile.platform is not None
     cues = scene.cues(scene.profile.cueing)
-    table = msgspec.structs.replace(scene.profile.platform, lag_s=None, lag_damping=None)
-    positions = sent(msgspec.structs.replace(scene.profile, platform=table), cues)
+    positions = scene.positions(cues)
     poses = scene.built.kinematics.forward(positions)
     felt = scene.felt(poses)
     part = slice(round(begin_s * RATE_HZ), max(round(begin_s * RATE_HZ) + 1, round(end_s * RATE_HZ)))

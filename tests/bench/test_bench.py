@@ -13,7 +13,7 @@ from helpers import eventually
 from motioncue import load_profile
 from motioncue.bench import pacing as reference
 from motioncue.bench.floor import pace
-from motioncue.bench.latency import FIRST, INTERVAL_NS, bare_receiver, delays, engine, sample_frames
+from motioncue.bench.measure import FIRST, INTERVAL_NS, bare_receiver, delays, engine, sample_frames
 from motioncue.bench.pacing import (
     EDGES_US,
     Block,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motioncue.check.exercise import bump
-from motioncue.check.identify import SINES, STEPS_S, Found, identified, refuse_unheard, slowed
+from motioncue.check.exercise import SINES, STEPS_S, Found, bump, identified, refuse_unheard, slowed
 from motioncue.drive.courses import swell, swing
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError

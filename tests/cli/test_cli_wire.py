@@ -15,7 +15,6 @@ from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 
 from motioncue.check import exercise
-from motioncue.check import identify as measuring
 from motioncue.cli import cli, wire
 from motioncue.cli.wire import Seen, corrected
 from motioncue.engine.assembly import load_profile
@@ -158,7 +157,7 @@ def test_what_was_seen_becomes_the_wiring_of_any_rig():
 @pytest.mark.slow
 def test_lag_and_dead_time_are_measured_and_written(tmp_path, monkeypatch):
     monkeypatch.setattr(exercise, "SPARE_S", 0.3)
-    monkeypatch.setattr(measuring, "SINES", ((1.0, 2.0), (2.0, 2.0)))
+    monkeypatch.setattr(exercise, "SINES", ((1.0, 2.0), (2.0, 2.0)))
     path, ports = rig(tmp_path)
     with hardware(path, ports, drive=Drive(0.06, None, 0.02)):
         result = ran("identify", str(path), "--json", says="y\ny\n")
@@ -195,7 +194,7 @@ class SlowDrives:
 @pytest.mark.slow
 def test_drives_that_are_slower_than_the_profile_says_have_their_speed_written(tmp_path, monkeypatch):
     monkeypatch.setattr(exercise, "SPARE_S", 0.3)
-    monkeypatch.setattr(measuring, "SINES", ((1.0, 2.0), (2.0, 2.0)))
+    monkeypatch.setattr(exercise, "SINES", ((1.0, 2.0), (2.0, 2.0)))
     path, ports = rig(tmp_path)
     before = load_profile(path).platform.post
     with hardware(path, ports) as listener:

@@ -17,7 +17,7 @@ from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.batch import Batch
 from motioncue.scoring import frequency_response, transfer_function
-from motioncue.scoring.response import INPUTS, OUTPUTS
+from motioncue.scoring.omct import INPUTS, OUTPUTS
 
 # More settings than the presets, where an algorithm has branches that no preset takes.
 VARIANTS = {

@@ -8,7 +8,7 @@ from scipy import signal
 import motioncue
 from motioncue.core.channels import GRAVITY
 from motioncue.cueing.predictive.horizon import CONFLICT, conflict_step
-from motioncue.scoring.sickness import conflict
+from motioncue.scoring.quality import conflict
 
 BY_FORCE, DAMPING, STIFFNESS = CONFLICT
 MODEL = [BY_FORCE, 0.0], [1.0, DAMPING, STIFFNESS]  # 0.3 s / (s^2 + s/3 + 5/3)

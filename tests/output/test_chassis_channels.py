@@ -28,7 +28,7 @@ from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
 from motioncue.output.actuation import ChassisMotion
 from motioncue.profile.profile import Record
-from motioncue.recording.export import export
+from motioncue.recording.drive import export
 from motioncue.recording.mcap_reader import McapFile
 from motioncue.recording.recording import read
 

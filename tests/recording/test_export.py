@@ -17,8 +17,7 @@ from kept_drives import MAKINGS, path_of
 from motioncue.cli import cli
 from motioncue.core.channels import CUE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.recording.drive import columns
-from motioncue.recording.export import FORMATS, export
+from motioncue.recording.drive import FORMATS, columns, export
 from motioncue.recording.recording import Drive, read
 from motioncue.recording.schema import Event
 from motioncue.safety.supervisor import State
@@ -197,7 +196,7 @@ def test_a_recording_is_not_exported_onto_itself(tmp_path):
 
 LIMITED = """
 import resource, signal, sys
-from motioncue.recording.export import export
+from motioncue.recording.drive import export
 from motioncue.recording.recording import read
 drive = read(sys.argv[1])
 drive = drive._replace(ticks=drive.ticks.repeat(30))
@@ -250,7 +249,7 @@ def test_a_folder_that_vanishes_is_one_plain_line(tmp_path, drive):
 
 KILLED = """
 import os, signal, sys
-from motioncue.recording.export import export
+from motioncue.recording.drive import export
 from motioncue.recording.recording import read
 export(read(sys.argv[1]), sys.argv[2], progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 """

@@ -9,7 +9,7 @@ from scipy import signal
 from motioncue import ConfigError, cueing, load_profile
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.scoring import frequency_response, step_response, transfer_function
-from motioncue.scoring.response import INPUTS, OUTPUTS
+from motioncue.scoring.omct import INPUTS, OUTPUTS
 
 G = 9.80665
 OMCT = 10.0 ** (np.arange(12) / 5.0 - 1.0)  # the twelve frequencies of the Objective Motion Cueing Test [rad/s]

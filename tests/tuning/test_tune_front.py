@@ -19,8 +19,7 @@ from motioncue.cli import cli
 from motioncue.errors import ConfigError
 from motioncue.scoring import score as module
 from motioncue.tuning.evaluator import IMPOSSIBLE, Outcome, Parameter
-from motioncue.tuning.front import SHARES, Archive, FileState, FrontSearch, staircase
-from motioncue.tuning.search import Bounds, Search
+from motioncue.tuning.search import SHARES, Archive, Bounds, FileState, FrontSearch, Search, Task, staircase
 from motioncue.tuning.tune import tune
 from motioncue.virtual.installation import drive_motion
 
@@ -57,7 +56,7 @@ class Workers:
 
 
 def searched(aim="use", bounds=BOUNDS, evaluations=150, seed=1, pool=None, state=None, others=()):
-    search = FrontSearch(aim, PARAMETERS, pool or Workers(), bounds, seed, others, state)
+    search = FrontSearch(aim, Task(PARAMETERS, pool or Workers(), bounds, seed, others, state))
     done = list(search.run(evaluations))
     assert done == sorted(done)
     assert done[-1] == search.evaluations
@@ -82,7 +81,7 @@ def test_no_point_is_worse_than_what_was_scored_with_less_of_the_aim(aim):
     search = searched(aim, bounds, evaluations=40)
     points, _ = search.found()
     assert [share for share, _ in points] == sorted(SHARES)
-    scored = [worth(values) for values in search._team.scored]
+    scored = [worth(values) for values in search.task.pool.scored]
     for share, best in points:
         bound = share * getattr(bounds, aim)
         within = [own[0].score for own in scored if getattr(own[0], aim) <= bound]
@@ -95,19 +94,19 @@ def test_no_point_is_worse_than_what_was_scored_with_less_of_the_aim(aim):
 
 def test_the_whole_bound_finds_what_a_search_without_a_front_finds_or_better():
     bounds = Bounds(0.9, 1.0, 1.0)
-    alone = Search(PARAMETERS, Workers(), bounds, 3)
+    alone = Search(Task(PARAMETERS, Workers(), bounds, 3))
     list(alone.run(60))
     search = searched(bounds=bounds, seed=3, evaluations=60)
     assert search.best.cost <= alone.best.cost
-    assert search._team.scored[:60] == searched(bounds=bounds, seed=3, evaluations=60)._team.scored[:60]
+    assert search.task.pool.scored[:60] == searched(bounds=bounds, seed=3, evaluations=60).task.pool.scored[:60]
     first = Workers()
-    list(Search(PARAMETERS, first, bounds, 3).run(60))
-    assert search._team.scored[:60] == first.scored
+    list(Search(Task(PARAMETERS, first, bounds, 3)).run(60))
+    assert search.task.pool.scored[:60] == first.scored
 
 
 def test_a_share_that_nothing_keeps_is_missed():
     least = [each._replace(value=0.5, low=0.4) if each.key == "cueing.gain" else each for each in PARAMETERS]
-    search = FrontSearch("use", least, Workers(), Bounds(1.0, 1.0, 1.0), 1)
+    search = FrontSearch("use", Task(least, Workers(), Bounds(1.0, 1.0, 1.0), 1))
     list(search.run(60))
     points, missed = search.found()
     assert missed == [0.25]
@@ -142,7 +141,7 @@ def test_an_interrupted_front_goes_on_and_finds_the_same(tmp_path, until):
     content = {"parameters": {each.key: [] for each in PARAMETERS}}
     expected = searched(evaluations=50)
     file = tmp_path / "it.search"
-    first = FrontSearch("use", PARAMETERS, Workers(), BOUNDS, 1, (), FileState(file, content))
+    first = FrontSearch("use", Task(PARAMETERS, Workers(), BOUNDS, 1, (), FileState(file, content)))
     for done in first.run(50):
         if done > until:
             break
@@ -151,11 +150,11 @@ def test_an_interrupted_front_goes_on_and_finds_the_same(tmp_path, until):
     again = searched(evaluations=50, pool=rest, state=FileState(file, content, resume=True))
     assert again.found() == expected.found()
     assert again.scored() == expected.scored()
-    assert rest.scored == expected._team.scored[len(first._team.scored) :]
+    assert rest.scored == expected.task.pool.scored[len(first.task.pool.scored) :]
 
 
 def test_nothing_is_scored_twice():
-    scored = [tuple(values.values()) for values in searched(evaluations=60)._team.scored]
+    scored = [tuple(values.values()) for values in searched(evaluations=60).task.pool.scored]
     assert len(set(scored)) == len(scored)
 
 
@@ -228,8 +227,8 @@ def test_the_figure_shows_points_front_and_start():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from motioncue.tuning.front import Front, Point
-    from motioncue.tuning.report import front_figure, front_rows
+    from motioncue.tuning.search import Front, Point
+    from motioncue.tuning.tune import front_figure, front_rows
 
     points = (
         Point(0.5, 0.5, {}, 41.0, 40.0, 0.24, 0.1, 0.02),

@@ -29,8 +29,7 @@ from motioncue.tuning.evaluator import (
     parameters_of,
     with_values,
 )
-from motioncue.tuning.front import FileState
-from motioncue.tuning.search import Bounds, Found, Search, neighbors
+from motioncue.tuning.search import Bounds, FileState, Found, Search, Task, neighbors
 from motioncue.tuning.tune import _sensitivities
 
 PARAMETERS = [
@@ -61,7 +60,7 @@ class Workers:
 
 
 def searched(evaluations=300, seed=1, bounds=ANYTHING, parameters=PARAMETERS, state=None, pool=None, others=()):
-    search = Search(parameters, pool or Workers(), bounds, seed, others, state)
+    search = Search(Task(parameters, pool or Workers(), bounds, seed, others, state))
     done = list(search.run(evaluations))
     assert done[-1] == search.evaluations
     return search
@@ -85,7 +84,7 @@ def test_of_settings_that_all_break_a_bound_the_nearest_are_kept():
     far = [each._replace(value=0.9, low=0.7) if each.key == "cueing.gain" else each for each in PARAMETERS]
     search = searched(bounds=Bounds(1.0, 1.0, 1.0), parameters=far)
     assert search.best.values["cueing.gain"] == pytest.approx(0.7, abs=0.01)
-    assert search.bounds.excess(search.best.outcomes)["use"] == pytest.approx(math.log(0.7 / 0.6), abs=0.02)
+    assert search.task.bounds.excess(search.best.outcomes)["use"] == pytest.approx(math.log(0.7 / 0.6), abs=0.02)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -150,7 +149,7 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path):
     whole = Workers()
     expected = searched(80, pool=whole).best
     file = tmp_path / "it.search"
-    first = Search(PARAMETERS, Workers(), ANYTHING, 1, (), FileState(file, content))
+    first = Search(Task(PARAMETERS, Workers(), ANYTHING, 1, (), FileState(file, content)))
     for done in first.run(80):
         if done > 30:
             break
@@ -346,7 +345,7 @@ def test_nearly_all_settings_that_a_search_asks_for_are_possible(name):
                 possible.append(False)
         return [[IMPOSSIBLE] for _ in settings]
 
-    search = Search(parameters_of(cueing), pool, ANYTHING, 1, (), None, orders_of(cueing))
+    search = Search(Task(parameters_of(cueing), pool, ANYTHING, 1, (), None, orders_of(cueing)))
     list(search.run(11))
     assert possible[0]
     assert sum(possible) >= 9
@@ -376,7 +375,7 @@ def test_sensitivities_are_those_of_the_equations_and_what_matters_most_comes_fi
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from motioncue.tuning.report import sensitivities_figure
+    from motioncue.tuning.tune import sensitivities_figure
 
     (side,) = sensitivities_figure(rows).axes
     smaller, larger = ([bar.get_width() for bar in bars] for bars in side.containers)

@@ -107,7 +107,7 @@ def test_the_chance_of_a_tally_is_that_of_a_fair_coin(chromium, tmp_path):
     ):
         for most, all_ in ((1, 1), (3, 5), (5, 6), (9, 10), (20, 30)):
             expected = min(1.0, 2 * sum(comb(all_, k) for k in range(most, all_ + 1)) / 2**all_)
-            found = tab.page.evaluate("async ([k, n]) => (await import('./blind.js')).chance(k, n)", [most, all_])
+            found = tab.page.evaluate("async ([k, n]) => (await import('./compare.js')).chance(k, n)", [most, all_])
             assert found == pytest.approx(expected, rel=1e-12)
 
 

@@ -41,7 +41,7 @@ GAINS = ((0.8, -0.4),) * 3 + ((1.0, -1.0),) * 3
 
 CONFLICT = (0.3, 1.0 / 3.0, 5.0 / 3.0)
 """Conflict c between sensed and expected vertical by a specific force f: 0.3 s / (s^2 + s/3 + 5/3), for each sense.
-The model of `motioncue.scoring.sickness` about upright, with tau = 2 s, Ka = 0.1, Kvc = 5, Kac = 0.5, where all of f
+The model of `motioncue.scoring.quality` about upright, with tau = 2 s, Ka = 0.1, Kvc = 5, Kac = 0.5, where all of f
 is taken for acceleration: c' = ((1 - Ka) f - Kvc x - c) / (1 + Kac) / tau, x' = c."""
 
 TILTS = {0: (4, GRAVITY), 1: (3, -GRAVITY)}  # sense of force: the channel that tilts, and the force by its angle

@@ -1,13 +1,11 @@
 // Connects the page with the engine: frames in, requests out.
 
-import { Blind } from "./blind.js";
+import { Blind, Judge } from "./compare.js";
 import { $, Lock, button, choices, make, pin } from "./elements.js";
-import { Judge } from "./judge.js";
-import { Knobs } from "./knobs.js";
 import { GROUPS, Plots, shown } from "./plots.js";
 import { Rig } from "./rig.js";
 import { History, Timeline } from "./timeline.js";
-import { Tuning } from "./tuning.js";
+import { Knobs, Tuning } from "./tuning.js";
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const DRAW_MS = 30, CALM_MS = 200, TEXT_MS = 100, RETRY_MS = 1000;

@@ -95,6 +95,7 @@ ctypedef struct Held:               # bounds as they are in force while narrower
 ctypedef struct PredictiveState:
     int64_t number              # of the settings that it was planned with last; 0 after a reset
     double since                # how long ago the settings have changed [s]
+    double rough                # how fast plans have changed accelerations along the axes of late [m/s^3]
     Held held                   # now
     Held former                 # when they changed
     double leaving[AXES][KNOTS] # the plan at that time, as `plan`

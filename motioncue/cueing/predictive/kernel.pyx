@@ -43,7 +43,9 @@ cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes, if tilt can keep up with it
 cdef double EASING = 0.06   # [s] in which what is gentle is reached
 cdef double GENTLE = 0.4     # share of a channel's acceleration that is gentle
-cdef double GENTLE_M_S2 = 2.4    # and no more than this: 0.12 m/s^2 in a tick of 3 ms
+cdef double GENTLE_M_S2 = 1.2    # and no more than this: 0.06 m/s^2 in a tick of 3 ms
+cdef double ROUGH_M_S2 = 2.4     # or than this where a rough drive shakes the person as much anyway
+cdef double CALMING = 2.0   # [s] in which a drive that was rough counts as smooth
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
@@ -162,7 +164,9 @@ cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* pla
 cdef double gentle(const PredictiveState* s, int channel) noexcept nogil:
     """Return an acceleration that a channel, and with it a person, may reach in `EASING` without a knock."""
     cdef double most = GENTLE * max(s.held.scale[channel], s.former.scale[channel])
-    return GENTLE_M_S2 if channel < 3 and most > GENTLE_M_S2 else most
+    if channel >= 3:
+        return most
+    return min(most, min(ROUGH_M_S2, max(GENTLE_M_S2, EASING * s.rough)))
 
 
 cdef double narrower(double new, double former, double left) noexcept nogil:
@@ -488,6 +492,9 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
     cdef double last
     cdef int i, channel
     s.left[number] += 1
+    for i in range(g.channels):
+        if g.channel[i] < 3:
+            s.rough = max(s.rough, fabs(target[i] - s.acceleration[g.channel[i]]) / h)
     if c.geared:
         hold_back(c, g, h, s, target, s.age[number] > 0)
     for i in range(g.channels):     # what is not planned from where it is now; but cranks have to stay in reach
@@ -640,6 +647,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
             plan_group(c, i, s, car)
     s.tick = (s.tick + 1) % c.period
     s.since += c.dt
+    s.rough *= 1.0 - c.dt / CALMING if s.since >= NARROWING else 1.0
     move(c, s)
     fill_cue(c, s, cue)
     hurry(c, s, car)

@@ -125,7 +125,9 @@ def test_what_is_known_now_and_then_is_no_jolt(platform):
 
     def braking(at):
         rows = np.zeros(np.shape(at), MOTION_DTYPE)
-        rows["surge"], rows["sway"] = (by * np.clip((at - begin) / 0.3, 0, 1) for by, begin in ((-3.0, 4.0), (2.0, 5.0)))
+        rows["surge"], rows["sway"] = (
+            by * np.clip((at - begin) / 0.3, 0, 1) for by, begin in ((-3.0, 4.0), (2.0, 5.0))
+        )
         return rows
 
     def abrupt(*unknown):
@@ -143,7 +145,7 @@ def test_what_is_known_now_and_then_is_no_jolt(platform):
 
 @pytest.mark.parametrize("platform", ["box-small", "box-large"])
 def test_a_lie_of_a_moment_is_no_blow(platform):
-    """A car stands; for five ticks 3 g are said.  No car gets there in less than 0.2 s, so in those ticks not in a plan."""
+    """A car stands; for five ticks 3 g are said.  No car gets there within 0.2 s, so no plan does in those ticks."""
     profile = load_profile("program-dk", RIDE[0], f"platform.preset={platform}", "limits=none")
     ahead = np.zeros((2000, len(AHEAD_S)), MOTION_DTYPE)
     ahead["surge"][1000:1005] = ahead["sway"][1000:1005] = 30.0

@@ -504,7 +504,7 @@ cdef inline void chassis_step(
             if isfinite(newest.chassis[i]):
                 c.end[i] = newest.chassis[i]
                 if not isfinite(c.begin[i]):
-                    c.begin[i] = 0.0        # what is sent where there is none
+                    c.begin[i] = c.end[i]       # no way from nothing, which would be felt as a bump of its whole travel
         c.elapsed_ns, c.since, c.span = newest.place.elapsed_ns, c.tick, newest.place.interval
     share = 1e-9 * (deadline - c.since)
     share = share / c.span if share < c.span else 1.0

@@ -138,6 +138,7 @@ ctypedef struct ChassisState:
     int count               # number of channels that are sent
     int places[CHASSIS]     # which
     double newest[CHASSIS]  # the newest values that are numbers, before the fade
+    Fade shown[CHASSIS]     # brings in what is said for the first time in the middle of a run
     Limit limits[CHASSIS]
     Limit wanted[CHASSIS]   # newer bounds, which wait until what is sent can keep them
     bint waits[CHASSIS]

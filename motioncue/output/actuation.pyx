@@ -221,6 +221,7 @@ cdef void chassis_tick(
 ) noexcept nogil:
     cdef ChassisState* s = <ChassisState*>state
     cdef double* out = &actuation.car_suspension_front_left
+    cdef bint begins = not s.begun
     cdef double weight
     cdef int i, k
     if not s.begun:
@@ -231,7 +232,14 @@ cdef void chassis_tick(
         i = s.places[k]
         if s.chassis != NULL and fabs(s.chassis[i]) <= LARGEST:     # false for NaN
             s.newest[i] = s.chassis[i]
+            s.shown[i].pace = s.fade.pace
+            if begins or weight == 0.0:
+                s.shown[i].position = 1.0
+            elif s.shown[i].position < 1.0:
+                fade_step(&s.shown[i], True)
         out[i] = s.newest[i] * weight
+        if s.shown[i].position < 1.0:
+            out[i] *= smooth(s.shown[i].position)
         if s.waits[i]:
             take_wanted(&s.limits[i], &s.wanted[i], &s.waits[i], &out[i])
         limiter_step(&s.limits[i], &out[i])
@@ -246,6 +254,7 @@ cdef void chassis_reset(void* state) noexcept nogil:
     cdef int i
     s.begun = False
     memset(s.newest, 0, sizeof(s.newest))
+    memset(s.shown, 0, sizeof(s.shown))
     for i in range(WHEELS):
         s.lift_slow[i] = NAN
         s.lift_limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
@@ -275,6 +284,7 @@ cdef void chassis_continue(
     s.fade, s.begun = before.fade, before.begun
     s.fade.pace = pace
     memcpy(s.newest, before.newest, sizeof(s.newest))
+    memcpy(s.shown, before.shown, sizeof(s.shown))
     memcpy(s.lift_slow, before.lift_slow, sizeof(s.lift_slow))
     for i in range(WHEELS):
         s.lift_wanted[i] = s.lift_limits[i]

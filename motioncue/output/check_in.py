@@ -16,6 +16,7 @@ log = logging.getLogger("motioncue")
 PATIENCE_S = 3.0  # for the connection, and for each answer
 LEAVING_S = 0.5  # for each answer while it is checked out
 LONGEST = 4096  # bytes of an answer
+READS = 256  # of as many bytes at a time: one that sends without end keeps nobody
 
 
 def check_exchanges(table: CheckIn) -> None:
@@ -84,8 +85,11 @@ class CheckedIn:
             return False
         self._socket.settimeout(0.0)
         try:
-            while data := self._socket.recv(LONGEST):
-                del data
+            for _ in range(READS):
+                if not self._socket.recv(LONGEST):
+                    break
+            else:
+                return False
         except (BlockingIOError, TimeoutError):
             return False
         except OSError:
@@ -95,8 +99,9 @@ class CheckedIn:
 
     def close(self) -> None:
         """Check it out and close the connection; a controller that does not answer keeps nobody waiting."""
-        with contextlib.suppress(OSError):
-            for exchange in self._end:
+        for exchange in self._end:
+            self.lost()  # what has come before is no answer
+            with contextlib.suppress(OSError):  # the next message may be the one that lets go of the platform
                 self._exchange(exchange, LEAVING_S)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)

@@ -115,3 +115,42 @@ def test_a_recording_of_it_gives_the_same_bits(tmp_path):
     assert len(recorded.motion) == len(recorded.packages)
     assert first_difference(recorded.ticks, repeat(recorded).ticks) is None
     assert np.abs(recorded.ticks["cue"]["surge_displacement"]).max() > 1e-3
+
+
+@pytest.mark.parametrize("platform", ["box-small", "box-large", "hexapod-dim"])
+def test_what_is_known_now_and_then_is_no_jolt(platform):
+    """Force changes from tick to tick no more than with a plan that knows nothing, or all of it, of the same drive."""
+    profile = load_profile("program-dk", RIDE[0], f"platform.preset={platform}", "limits=none")
+    time = np.arange(2000) / profile.rate_hz
+
+    def braking(at):
+        rows = np.zeros(np.shape(at), MOTION_DTYPE)
+        rows["surge"], rows["sway"] = (
+            by * np.clip((at - begin) / 0.3, 0, 1) for by, begin in ((-3.0, 4.0), (2.0, 5.0))
+        )
+        return rows
+
+    def abrupt(*unknown):
+        ahead = braking(time[:, None] + AHEAD_S)
+        for ticks in unknown:
+            ahead["surge"][ticks] = np.nan
+        cues = motioncue.cue(profile, braking(time), ahead=ahead)
+        places = np.stack([cues[f"{axis}_displacement"] for axis in ("surge", "sway")])
+        return np.abs(np.diff(places, 3)).max()
+
+    most = 1.5 * max(abrupt(slice(None)), abrupt())
+    assert abrupt(np.arange(len(time)) // 5 % 2 == 1) < most
+    assert abrupt(slice(1101, 1250)) < most
+
+
+@pytest.mark.parametrize("platform", ["box-small", "box-large"])
+def test_a_lie_of_a_moment_is_no_blow(platform):
+    """A car stands; for five ticks 3 g are said.  No car gets there within 0.2 s, so no plan does in those ticks."""
+    profile = load_profile("program-dk", RIDE[0], f"platform.preset={platform}", "limits=none")
+    ahead = np.zeros((2000, len(AHEAD_S)), MOTION_DTYPE)
+    ahead["surge"][1000:1005] = ahead["sway"][1000:1005] = 30.0
+    cues = motioncue.cue(profile, np.zeros(len(ahead), MOTION_DTYPE), ahead=ahead)
+    believed = 30.0 * 5 / (0.2 * profile.rate_hz)
+    for axis in ("surge", "sway"):
+        pushed = np.diff(cues[f"{axis}_displacement"], 2) * profile.rate_hz**2
+        assert 0.0 < np.abs(np.diff(pushed)).max() < believed / 3  # a plan is made every 3 ticks

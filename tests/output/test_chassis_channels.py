@@ -351,7 +351,7 @@ def test_a_program_that_steps_its_own_motion_hands_over_wheels(how, tmp_path):
     step()
     assert not any(actuation[f"car_{name}"][0] for name in NAMES)
     chassis["suspension_rear_left"], chassis["cabin_yaw"], chassis["slip_front_left"] = 0.07, 0.2, 5.0
-    for _ in range(300):
+    for _ in range(340):  # they have said nothing before, so they come along a fade of 1 s
         step()
     assert actuation["car_suspension_rear_left"][0] == pytest.approx(0.07)
     assert actuation["car_cabin_yaw"][0] == pytest.approx(0.2)
@@ -436,3 +436,25 @@ def test_a_package_is_shown_with_its_channels():
     row["slip_rear_right"] = 1.5
     source = sources.source(sources.system_of(profile_of().source))
     assert source.identify(row.tobytes()).decode(row.tobytes())["slip_rear_right"] == 1.5
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("late", [WHEELS, WHEELS[:1]])
+def test_wheels_that_speak_first_in_the_middle_of_a_run_are_no_bump(driven, late):
+    """A wheel that stands has no bump, however far it is in, and what is sent of it is brought in as all is: slowly."""
+    posts = [{"offset": 8 * k, "type": "f8", "channel": f"post_{k + 1}"} for k in range(4)]
+    posts += [{**field, "offset": field["offset"] + 32} for field in OUTPUT]
+    packet = {"size": SENT.itemsize + 32, "fields": posts}
+    platform = {"preset": "posts-4", "corners": {"gain": 1.0}}
+    table = {"platform": platform, "cueing": {"algorithm": "classical"}, "output": {"packet": packet}}
+    car = driven(profile_of(table, "supervisor.fade_s=1"))
+    still = dict.fromkeys([f"suspension_{wheel}" for wheel in WHEELS], 0.1)
+    car.drive(4.0, lambda _: still | dict.fromkeys([f"suspension_{wheel}" for wheel in late], math.nan))
+    before = len(car.ticks)
+    car.drive(2.0, lambda _: still)
+    assert set(car.ticks["weight"][before:]) == {1.0}
+    assert np.ptp(car.ticks["actuators"][before:, :4], axis=0).max() < 1e-3  # of the drive's own 0.01 m/s^2
+    rows = np.frombuffer(b"".join(car.wire.packets), np.dtype([("posts", "<f8", 4), *SENT.descr]))
+    came = rows[f"suspension_{late[0]}"]
+    assert came[-1] == pytest.approx(0.1)
+    assert np.abs(np.diff(came)).max() < 0.1 * 1.875 * 0.00300003 * 1.01  # of the fade: 15/8 of its mean slope

@@ -120,6 +120,27 @@ def test_a_chair_that_hangs_up_is_said_once_and_keeps_nobody_waiting(caplog):
         assert said_in(caplog, "closed by the controller").total() == 1
 
 
+@pytest.mark.rt
+@pytest.mark.parametrize(
+    ("answers", "before"),
+    [
+        ({0xA2: b"\xff\xff"}, b""),  # another answer than the one allowed
+        ({}, b""),  # none
+        ({0xA2: b"\xa2\xa2", 0xA3: b"\xa3"}, b""),  # twice
+        ({0xA2: b"\xa2"}, b"status: idle"),  # something unasked before
+    ],
+)
+def test_a_chair_is_told_all_of_the_end_whatever_it_answers(monkeypatch, answers, before):
+    monkeypatch.setattr(check_in, "LEAVING_S", 0.3)
+    ends = "output.packet.check_in.end=[{send='a2', answer='a2'}, {send='a3', answer='a3'}, {send='a4'}]"
+    with Chair({0x30: b"1AVAILABLE", 0xA1: b"\xa1", **answers}) as chair:
+        with motioncue.Engine(chair.profile(ends)) as engine:
+            eventually(lambda: engine.stats()["packets_sent"] > 10)
+            chair.connection.sendall(before)
+        chair.ended.wait(10)
+        assert b"".join(chair.commands[2:]) == b"\xa2\xa3\xa4"
+
+
 def test_without_an_endpoint_nobody_is_checked_in():
     assert "endpoint" not in packet_presets()["yaw-vr"]["check_in"]
 

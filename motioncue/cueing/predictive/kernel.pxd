@@ -109,6 +109,7 @@ ctypedef struct PredictiveState:
     double conflict[3][2]       # between sensed and expected vertical by each force [m/s^2], and its integral
     double ahead[AHEAD][AXES]   # the car's motion as a preview has it
     int64_t known[AHEAD]        # whether it has; for the next step alone
+    double heeded[AHEAD]        # how much of it counts, 0 to 1: what comes or goes does so in some time
     int64_t weighed             # whether that counts as much as it has proved right
     float expected[AXES][NODES][PAST]   # by beat: what was foreseen of each node without it, and what it said beyond
     float beyond[AXES][NODES][PAST]

@@ -46,6 +46,7 @@ cdef double GENTLE = 0.4     # share of a channel's acceleration that is gentle
 cdef double GENTLE_M_S2 = 1.2    # and no more than this: 0.06 m/s^2 in a tick of 3 ms
 cdef double ROUGH_M_S2 = 2.4     # or than this where a rough drive shakes the person as much anyway
 cdef double CALMING = 2.0   # [s] in which a drive that was rough counts as smooth
+cdef double HEEDING = 0.2   # [s] in which what is said of the car's motion comes to count, or changes by its largest
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
@@ -109,16 +110,38 @@ cdef bint finite(const Motion* m) noexcept nogil:
 
 
 cdef void look(void* state, const void* coeffs, const Motion* ahead, bint weighed) noexcept nogil:
-    """Take in what the car will do, for the next step."""
+    """Take in what the car will do, for the next step.
+
+    It changes no faster than a car does: a person feels plans change, if what is said is wrong one moment and right the next.
+    """
     cdef PredictiveState* s = <PredictiveState*>state
-    cdef int i
-    if weighed and not (<const PredictiveCoeffs*>coeffs).remembers:
+    cdef const PredictiveCoeffs* c = <const PredictiveCoeffs*>coeffs
+    cdef double said[AXES]
+    cdef bint counts = False
+    cdef int i, j
+    if weighed and not c.remembers:
+        return
+    for i in range(AHEAD):
+        counts = counts or s.heeded[i] > 0.0
+    if counts and weighed != s.weighed:     # from another source: first what the other one has said stops to count
         return
     s.weighed = weighed
     for i in range(AHEAD):
         s.known[i] = finite(&ahead[i])
         if s.known[i]:
-            felt_in_car(<const PredictiveCoeffs*>coeffs, &ahead[i], s.ahead[i])
+            felt_in_car(c, &ahead[i], said)
+            for j in range(AXES):
+                if s.heeded[i] > 0.0:
+                    said[j] = s.ahead[i][j] + within(said[j] - s.ahead[i][j], c.largest[j] * c.dt / HEEDING)
+                s.ahead[i][j] = said[j]
+
+
+cdef void heed(PredictiveState* s, double share) noexcept nogil:
+    """Let what is known of the car's motion count by that much more, and what is not any more by as much less."""
+    cdef int i
+    for i in range(AHEAD):
+        s.heeded[i] += share if s.known[i] else -share
+        s.heeded[i] = 0.0 if s.heeded[i] < 0.0 else min(s.heeded[i], 1.0)
 
 
 cdef void prove(const PredictiveCoeffs* c, PredictiveState* s, const double* car) noexcept nogil:
@@ -306,8 +329,8 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         foreseen = &known[moved + g.senses + i * NODES]
         predict_motion(&c.predictor, &s.predictor, sense, car[sense], c.largest[sense], foreseen)
         for j in range(AHEAD):
-            if s.known[j]:
-                own = s.trust[sense][j + 1] if s.weighed else 1.0
+            if s.heeded[j] > 0.0:
+                own = s.heeded[j] * (s.trust[sense][j + 1] if s.weighed else 1.0)
                 foreseen[j + 1] += own * (s.ahead[j][sense] - foreseen[j + 1])
     j = size - 2 * g.conflicts
     for i in range(g.senses if g.conflicts else 0):
@@ -631,6 +654,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     cdef bint beats
     cdef double before, integral
     cdef int i, j
+    heed(s, c.dt / HEEDING if s.number else 1.0)
     if s.number != c.number:
         if s.number:
             leave(c, s)
@@ -658,7 +682,6 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
         for j in range(2):
             s.conflict[i][j] = c.conflict[j][0] * before + c.conflict[j][1] * integral + c.conflict[j][2] * felt[i]
     memset(s.known, 0, sizeof(s.known))
-    s.weighed = False
     cue.speed = motion.speed
     cue.engine_speed = motion.engine_speed
 

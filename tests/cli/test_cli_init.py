@@ -91,11 +91,11 @@ def test_on_a_terminal_two_questions_start_what_fits(answers, started, files, tm
     import click
 
     seen = []
-    for name in ("demo", "check"):
+    for name, home in (("demo", "run.demo"), ("check", "check.command")):
         command = click.Command(name, callback=lambda rest, name=name: seen.extend([name, *rest]))
         command.params = [click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED)]
         command.context_settings = {"ignore_unknown_options": True}
-        monkeypatch.setattr(f"motioncue.cli.{name}.command", command)
+        monkeypatch.setattr(f"motioncue.cli.{home}", command)
     monkeypatch.setattr(init, "_terminal", lambda: True)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, [], input=answers)

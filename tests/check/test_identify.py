@@ -41,6 +41,7 @@ def test_the_shapes_are_derivatives_of_one_another_and_end_at_rest(shape):
     np.testing.assert_allclose(bent[(time < 0.0) | (time > 2.5)], 0.0, atol=1e-9)
 
 
+@pytest.mark.check
 @settings(max_examples=4, deadline=None)
 @given(lag_s=st.floats(0.002, 0.2), dead_s=st.floats(0.0, 0.1), every=st.integers(1, 16))
 def test_lag_and_dead_time_are_those_of_the_drive(lag_s, dead_s, every):
@@ -101,6 +102,7 @@ def slow_drive(sent, lag_s, dead_s, speed, acceleration=None, dt=DT):
     return heard
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("share", "lag_s", "late"),
     [

@@ -49,6 +49,7 @@ def legs(*shares):
     return {f"actuator_{n}": 2.0 + share for n, share in enumerate(shares, 1)}
 
 
+@pytest.mark.check
 def test_thanos(sent):
     data = sent("thanos-amc", **legs(0.5, 0.0, 1.0, 0.5, 0.5, 0.5))
     assert data == bytes.fromhex("ffff 7fff 0086 ff78 7fff 7fff 7fff 7fff 7fff 0a0d".replace(" ", ""))

@@ -155,6 +155,7 @@ def test_every_actuator_keeps_its_bounds(name):
     assert np.sum(error(felt, motion, built) ** 2) < 0.98 * np.sum(np.mean(perceived(felt) ** 2, axis=0))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", [pytest.param("hexapod-dim", marks=pytest.mark.check), "hexapod-simona"])
 def test_legs_keep_their_bounds_between_the_knots_too(name):
     """Every millisecond, by the exact kinematics: a tenth of a millimeter and a thousandth of the largest speed."""

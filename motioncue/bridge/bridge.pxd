@@ -488,7 +488,7 @@ cdef inline void chassis_step(
 
     What is no number any more keeps its value too, since what stops abruptly is felt as a blow.
     """
-    cdef double share
+    cdef double share, early
     cdef int i
     if not moving:
         c.since += deadline - c.tick
@@ -505,7 +505,11 @@ cdef inline void chassis_step(
                 c.end[i] = newest.chassis[i]
                 if not isfinite(c.begin[i]):
                     c.begin[i] = c.end[i]       # no way from nothing, which would be felt as a bump of its whole travel
-        c.elapsed_ns, c.since, c.span = newest.place.elapsed_ns, c.tick, newest.place.interval
+        # The way ends an interval after the frame's own time, not after the tick before it was seen: there it would be
+        # over before the next frame of a steady source comes, and each frame felt.
+        early = 1e-9 * (newest.place.time - c.tick)
+        c.elapsed_ns, c.since = newest.place.elapsed_ns, c.tick
+        c.span = newest.place.interval + max(0.0, min(newest.place.interval, early))
     share = 1e-9 * (deadline - c.since)
     share = share / c.span if share < c.span else 1.0
     for i in range(CHASSIS):

@@ -163,6 +163,14 @@ def test_each_wheel_s_suspension_is_sent_as_it_is_one_frame_late(driven):
     assert not sent["cabin_up"].any()
 
 
+def test_a_wheel_that_moves_steadily_is_followed_steadily(driven):
+    """Ticks of 3 ms and frames of 16.7 ms have no common beat; none of them is felt."""
+    car = driven()
+    car.drive(5.0, lambda time: {"suspension_front_left": 0.05 * max(0.0, time - 3.0)})
+    moves = np.diff(car.sent["suspension_front_left"][car.ticks["deadline"] > START + 3_100_000_000])
+    np.testing.assert_allclose(moves, 0.05 * 0.00300003, rtol=1e-3)
+
+
 def test_what_is_sent_is_the_share_of_the_fade(driven):
     car = driven()
     car.drive(4.0, lambda _: {"suspension_rear_right": 0.1, "slip_front_left": -3.0, "cabin_yaw": 0.2})

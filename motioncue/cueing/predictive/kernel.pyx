@@ -112,7 +112,8 @@ cdef bint finite(const Motion* m) noexcept nogil:
 cdef void look(void* state, const void* coeffs, const Motion* ahead, bint weighed) noexcept nogil:
     """Take in what the car will do, for the next step.
 
-    It changes no faster than a car does: a person feels plans change, if what is said is wrong one moment and right the next.
+    It changes no faster than a car does: a person feels plans change, if what is said is wrong at one moment and right
+    at the next.
     """
     cdef PredictiveState* s = <PredictiveState*>state
     cdef const PredictiveCoeffs* c = <const PredictiveCoeffs*>coeffs

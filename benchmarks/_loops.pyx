@@ -98,9 +98,12 @@ def actuated(Algorithm algorithm not None, OutputChain chain not None, Table tab
 def washout_repeat(Algorithm algorithm not None, const Motion[::1] motion, Cue[::1] cue, Py_ssize_t n):
     """Do `n` ticks with the same motion."""
     cdef Py_ssize_t i
+    cdef uint64_t fpu
     with nogil:
+        fpu = mc_flush_denormals()
         for i in range(n):
             algorithm.calls.step(algorithm.calls.state, algorithm.calls.coeffs, &motion[0], &cue[0])
+        mc_restore_fpu(fpu)
 
 
 cdef extern from "motioncue/motioncue.h" nogil:

@@ -17,7 +17,7 @@ moves on from where it was, see `Join`.
 
 from libc.math cimport exp, fabs, isfinite, sqrt
 from libc.stdint cimport int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from motioncue.core.records cimport CHASSIS, MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
 from motioncue.core.rotation cimport to_angles, turn_about
@@ -205,9 +205,11 @@ cdef extern from *:
     """
     #define MC_CATCH_UP 1.19    /* largest slope of a joining output, relative to the drive's */
     #define MC_NEGLIGIBLE 1e-9  /* [unit] offset that ends a join, plus a thousandth of the largest move in a tick */
+    #define MC_LONGEST_LINE_S 0.3   /* [s] of wheels, to a frame after lost ones: 16 frames of 60 Hz that come at once */
     """
     const double CATCH_UP "MC_CATCH_UP"
     const double NEGLIGIBLE "MC_NEGLIGIBLE"
+    const double LONGEST_LINE_S "MC_LONGEST_LINE_S"
 
 
 cdef inline double size_of(const double* x, int n) noexcept nogil:
@@ -356,14 +358,19 @@ ctypedef struct BridgeState:
     int64_t ticks           # number of ticks in that sum
 
 
-ctypedef struct ChassisLines:   # wheels, suspension and cab between frames: a straight line to each frame, one frame late
-    double begin[CHASSIS]   # values where the lines begin; NaN where the source says nothing
-    double end[CHASSIS]     # values of the newest frame, or of the last one that had a number
+cdef enum:
+    KNOTS = 64              # 16 frames that come at once, four times over
+
+ctypedef struct ChassisLines:   # wheels, suspension and cab between frames: straight lines from one to the next, a while later
+    double knots[KNOTS][CHASSIS]    # values of the newest frames, a ring; NaN where the source has said nothing yet
+    int64_t taken[KNOTS]    # when they were taken, on a clock that no frame turns back [ns]
+    int newest              # index of the newest one
+    int line                # index of the one where the line begins that is shown; the newest one is kept
+    Placement place         # of the newest one
+    int64_t shown           # when what is shown was taken [ns]
+    double behind           # how far what is shown should be behind the local clock [ns]
     double now[CHASSIS]     # values at the last tick
-    int64_t elapsed_ns      # of the newest frame, by which it is told from its repeats
-    int64_t since           # when the lines began: the last tick [ns]
     int64_t tick            # the last tick [ns]
-    double span             # until they end [s]
     bint begun
 
 
@@ -481,39 +488,73 @@ cdef inline void bridge_step(
     b.moving = moving
 
 
+cdef inline void chassis_begin(ChassisLines* c, const double* values, int64_t taken, double behind) noexcept nogil:
+    """Begin with these values, taken then [ns], to be shown so far behind the clock [ns]."""
+    memcpy(&c.knots[0][0], values, CHASSIS * sizeof(double))
+    c.newest = c.line = 0
+    c.taken[0] = c.shown = taken
+    c.behind = behind
+
+
+cdef inline void chassis_take(ChassisLines* c, const Publication* newest) noexcept nogil:
+    """Take a frame as the newest knot.
+
+    A line that is over before the next frame comes is felt as a stop.  So the frame before should be shown no earlier than
+    this one came, and as late as the latest of about five seconds: of frames that come late, in bunches, or with others
+    lost between them.
+    """
+    cdef const Placement* p = &newest.place
+    # A frame that is late is not told from one after lost ones: the longer interval is the one without a dash.
+    cdef int64_t interval = max(p.source_elapsed_ns - c.place.source_elapsed_ns, p.time - c.place.time)
+    cdef int64_t taken = c.taken[c.newest] + interval
+    cdef double needed = newest.motion.time - c.taken[c.newest]
+    cdef double gap = 1e-9 * interval
+    cdef double x
+    cdef int i, k, place
+    if 0.0 < gap <= LONGEST_LINE_S and needed < c.behind + 1e9 * LONGEST_LINE_S:
+        c.behind = max(needed, c.behind - (c.behind - needed) * gap / (gap + 5.0))
+    else:   # a silence, or times that jump: from what is shown on within an interval
+        taken = c.tick + <int64_t>(1e9 * p.interval)
+        chassis_begin(c, &c.now[0], c.tick, 1e9 * p.interval)
+    place = (c.newest + 1) % KNOTS
+    if place == c.line:
+        place = c.newest    # the ring is full: its last line leads on to this one
+    for i in range(CHASSIS):
+        x = newest.chassis[i]
+        if not isfinite(x):
+            x = c.knots[c.newest][i]    # what is no number any more keeps its value: what stops abruptly is felt as a blow
+        elif not isfinite(c.knots[c.newest][i]):
+            for k in range(KNOTS):      # no way from nothing, which would be felt as a bump of its whole travel
+                c.knots[k][i] = x
+        c.knots[place][i] = x
+    c.taken[place], c.newest = taken, place
+
+
 cdef inline void chassis_step(
     ChassisLines* c, const Publication* newest, bint moving, bint restart, int64_t deadline
 ) noexcept nogil:
-    """Do one tick of what a source says beside the motion; if not `moving`, everything keeps its value and goes on later.
-
-    What is no number any more keeps its value too, since what stops abruptly is felt as a blow.
-    """
-    cdef double share, early
-    cdef int i
-    if not moving:
-        c.since += deadline - c.tick
-        c.tick = deadline
-        return
-    if restart or not c.begun:
+    """Do one tick of what a source says beside the motion; if not `moving`, everything keeps its value and goes on later."""
+    cdef double passed = deadline - c.tick
+    cdef double share = 0.0
+    cdef int i, after
+    if moving:
+        if restart or not c.begun:
+            chassis_begin(c, &newest.chassis[0], newest.place.time, 1e9 * newest.place.interval)
+            c.begun, c.place = True, newest.place
+        elif newest.place.elapsed_ns != c.place.elapsed_ns:
+            chassis_take(c, newest)
+            c.place = newest.place
+        # It catches up, or falls back, by a tenth of the time that passes, so that lines become by no more steeper.
+        passed += max(-0.1 * passed, min(0.1 * passed, deadline - c.behind - c.shown - passed))
+        c.shown = min(c.taken[c.newest], c.shown + <int64_t>passed)
+        while c.line != c.newest and c.shown >= c.taken[(c.line + 1) % KNOTS]:
+            c.line = (c.line + 1) % KNOTS
+        after = c.line
+        if c.line != c.newest:
+            after = (c.line + 1) % KNOTS
+            share = <double>(c.shown - c.taken[c.line]) / (c.taken[after] - c.taken[c.line])
         for i in range(CHASSIS):
-            c.begin[i] = c.end[i] = newest.chassis[i]
-        c.elapsed_ns, c.since, c.span, c.begun = newest.place.elapsed_ns, deadline, 0.0, True
-    elif newest.place.elapsed_ns != c.elapsed_ns:
-        for i in range(CHASSIS):
-            c.begin[i] = c.now[i]
-            if isfinite(newest.chassis[i]):
-                c.end[i] = newest.chassis[i]
-                if not isfinite(c.begin[i]):
-                    c.begin[i] = c.end[i]       # no way from nothing, which would be felt as a bump of its whole travel
-        # The way ends an interval after the frame's own time, not after the tick before it was seen: there it would be
-        # over before the next frame of a steady source comes, and each frame felt.
-        early = 1e-9 * (newest.place.time - c.tick)
-        c.elapsed_ns, c.since = newest.place.elapsed_ns, c.tick
-        c.span = newest.place.interval + max(0.0, min(newest.place.interval, early))
-    share = 1e-9 * (deadline - c.since)
-    share = share / c.span if share < c.span else 1.0
-    for i in range(CHASSIS):
-        c.now[i] = c.begin[i] + share * (c.end[i] - c.begin[i])
+            c.now[i] = c.knots[c.line][i] + share * (c.knots[after][i] - c.knots[c.line][i])
     c.tick = deadline
 
 

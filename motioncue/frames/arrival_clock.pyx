@@ -201,7 +201,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         clamp_interval(t)
         p.source_elapsed_ns += <int64_t>(1e9 * t.usual)
         told = interval if waited or 2 * arrival < interval else arrival
-        t.late = 0
+        t.late = t.block = 0    # lateness counts from here, so what frames had before is no part of it
     taken = now - t.late
     jump = arrival - told
     # The frame does not continue the motion if that had ended, if it was in a backlog, or if the link's delay has

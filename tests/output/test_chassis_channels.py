@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from c_api import c_api
+from delivery_rig import DELIVERIES
 from same_bits import assert_same_bits
 from test_car_channels import Wire
 from trouble_helpers import broken
@@ -98,15 +99,24 @@ class Drive:
             self.pipeline.emitter.run(until_ns=self.now)
             self.wire.receive()
 
-    def frame(self, **channels):
-        """Send a frame and let time pass until the next."""
+    def send(self, time, channels):
         row = np.zeros(1, PACKET)
-        row["speed"], row["frame_time"], row["surge"] = 20.0, self.time, 0.01 * math.sin(self.time)
+        row["speed"], row["frame_time"], row["surge"] = 20.0, time, 0.01 * math.sin(time)
         for name, value in channels.items():
             row[name] = value
         self.pipeline.intake.feed(row.tobytes(), self.now)
+
+    def frame(self, **channels):
+        """Send a frame and let time pass until the next."""
+        self.send(self.time, channels)
         self.time += FRAME_S
         self.run(FRAME_S)
+
+    def deliver(self, taken, arrivals, of_time):
+        """Send frames that were taken and come at these times [s], in the order in which they come."""
+        for time, arrival in zip(taken, arrivals, strict=True):
+            self.run((START - self.now) * 1e-9 + arrival)
+            self.send(time, of_time(time))
 
     def drive(self, seconds, of_time=lambda time: {}):
         """Drive on with these channels as functions of time."""
@@ -169,6 +179,21 @@ def test_a_wheel_that_moves_steadily_is_followed_steadily(driven):
     car.drive(5.0, lambda time: {"suspension_front_left": 0.05 * max(0.0, time - 3.0)})
     moves = np.diff(car.sent["suspension_front_left"][car.ticks["deadline"] > START + 3_100_000_000])
     np.testing.assert_allclose(moves, 0.05 * 0.00300003, rtol=1e-3)
+
+
+@pytest.mark.parametrize("rate_hz", [60, 100, 250])
+@pytest.mark.parametrize("deliver", DELIVERIES)
+def test_a_wheel_that_moves_steadily_is_followed_steadily_however_frames_come(driven, deliver, rate_hz):
+    """A tenth faster while it catches up, no dash; it stops only where a frame is later than any of some seconds."""
+    car = driven()
+    taken = np.arange(8 * rate_hz) / rate_hz
+    taken, came = deliver(taken, np.random.default_rng(rate_hz))
+    car.deliver(taken, came, lambda time: {"suspension_front_left": 0.03 * max(0.0, time - 3.0)})
+    late = car.ticks["deadline"] > START + 4_000_000_000
+    assert set(car.ticks["weight"][late]) == {1.0}
+    moves = np.diff(car.sent["suspension_front_left"][late]) / (0.03 * 0.00300003)
+    assert moves.max() < 1.15
+    assert np.mean(moves < 0.5) < 0.01
 
 
 def test_what_is_sent_is_the_share_of_the_fade(driven):

@@ -1,5 +1,6 @@
 """Fixtures of the benchmarks: the compiled floor, one real drive, and candidate and floor in pairs."""
 
+import gc
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -46,11 +47,13 @@ def counted(request: pytest.FixtureRequest):
 
     def run(figure, candidate, items):
         candidate()  # what the first run alone does is not counted
+        gc.disable()  # nor is a search for garbage, which comes in one run or another
         for runs in (1, 2):
             library.count_begin()
             for _ in range(runs):
                 candidate()
             library.count_end(f"{runs} {items} {figure}".encode())
+        gc.enable()
 
     return run
 

@@ -128,6 +128,7 @@ class Engine:
         self._journal = Journal(log=self._log)
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
+        self._memories: dict[str, Written] = {}  # shared memory by its URL
         self._replies: dict[str, Replies] = {}  # of controllers that answer, by their URL
         self._texts: dict[str, str] = {}  # the newest that was no reply but can be read, by its URL
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
@@ -229,6 +230,7 @@ class Engine:
                     if endpoint.scheme == "memory":
                         written = Written(endpoint.path, encoding.table.largest)
                         opened.callback(written.close)
+                        self._memories[url] = written
                         senders.append((url, (written, None, *packet)))
                         continue
                     sender, address = open_sender(url)
@@ -478,6 +480,9 @@ class Engine:
         for url, line in self._lines.items():
             if line.reopen():
                 self._journal.say((url, "back"), logging.WARNING, f"{url}: the line is back, an engage continues")
+        for url, memory in self._memories.items():
+            if memory.renew():
+                self._journal.say((url, "anew"), logging.WARNING, f"{url}: was removed by another program; made anew")
 
     @property
     def profile(self) -> Profile:

@@ -245,7 +245,7 @@ class Engine:
             for output in self.profile.outputs:
                 table = output.packet and output.packet.check_in
                 if table and table.endpoint:
-                    self._checked_in[table.endpoint] = CheckedIn(table)
+                    self._checked_in[table.endpoint] = CheckedIn(table, self._log)
                     opened.callback(self._checked_in[table.endpoint].close)
             for (url, each), beside in zip(senders, others, strict=True):
                 self._pipeline.emitter.add_output(*each)

@@ -174,8 +174,13 @@ class Engine:
         # Not Path.resolve, which raises an error of its own for links in a circle.
         return None if profile.laps is None else Path(os.path.realpath(laps_file(profile.laps, profile.name, None)))
 
-    def start(self) -> "Engine":
+    def start(self, *seats: "Engine") -> "Engine":
         """Open the endpoints and start both loops.
+
+        Parameters
+        ----------
+        *seats : Engine
+            Engines beside this one that start with it: nothing is sent, and nobody moves, before all are open.
 
         Raises
         ------
@@ -185,17 +190,22 @@ class Engine:
         RuntimeError
             If this engine has been started before, or the system cannot make its threads.
         """
-        if self._threads or self._ended.is_set():
+        every = (self, *seats)
+        if any(each._threads or each._ended.is_set() for each in every):
             raise RuntimeError("this engine has been started already; make another one")
         try:
-            self._begin()
+            for each in every:
+                each._open()
+            for each in every:
+                each._begin()
             return self
         except BaseException:  # an endpoint is in use, the system cannot make another thread, or an interrupt
-            self._give_up()
+            for each in reversed(every):
+                each._give_up()
             raise
 
-    def _begin(self) -> None:
-        """Open the endpoints and start the threads."""
+    def _open(self) -> None:
+        """Open the endpoints and make the threads."""
         source = self.profile.source
         with ExitStack() as opened:
             # Before anything reaches a simulator or a platform.
@@ -265,12 +275,16 @@ class Engine:
                 for target in (self._drain, self._receive, self._emit)
             ]
             self._claims, self._threads, self._opened, self._ending = claims, threads, opened.pop_all(), ending
-        ending.begin(signals=self._takes_signals)
+
+    def _begin(self) -> None:
+        """Start the threads."""
+        assert self._ending is not None
+        self._ending.begin(signals=self._takes_signals)
         if self._beside is not None:
             if self._beside._asked != "engage":
                 self._ask(self._beside._asked)
             self._beside.seats.append(self)
-        for thread in threads:
+        for thread in self._threads:
             thread.start()
 
     def _replies_of(self, output: Output, url: str) -> Replies | None:

@@ -235,7 +235,7 @@ def test_seats_that_start_with_their_driver_are_open_before_anything_is_sent(pai
     missing = {"motion": "serial:///dev/no-such-line?baud=115200", "gauges": None, "system": "custom"}
     packet = {"size": 4, "fields": [{"offset": 0, "type": "f4", "channel": "surge"}]}
     last = motioncue.Engine(motioncue.load_profile("ccd-dk", {"output": {**missing, "packet": packet}}), beside=driver)
-    with pytest.raises(EndpointError, match="no-such-line.*: cannot send there"):
+    with pytest.raises(EndpointError, match=r"no-such-line.*: cannot send there"):
         driver.start(seat, last)
     assert rig.motion.packets == motion.packets == []
     assert driver.seats == []

@@ -272,16 +272,22 @@ def test_another_process_reads_the_pose_of_a_run_and_it_is_at_rest_at_the_end():
     assert not os.path.exists(f"/dev/shm/{NAME}")
 
 
+def writing(written):
+    """Return a pipeline that has written its first ten packets there."""
+    profile = profile_of(pose={"feedback": False})
+    pipeline = Pipeline(profile, FakeClock(10**9))
+    how = custom.encoding(profile.outputs[1].packet, {})
+    pipeline.emitter.add_output(written, None, how.table, how.packet, how.seal, 1)
+    pipeline.emitter.run(ticks=10)
+    return pipeline
+
+
 CUT = """if True:
     import os, sys
     from test_platform_pose import *
     where = f"/dev/shm/{NAME}"
-    profile = profile_of(pose={"feedback": False})
     with Written(NAME, 48) as written:
-        pipeline = Pipeline(profile, FakeClock(10**9))
-        how = custom.encoding(profile.outputs[1].packet, {})
-        pipeline.emitter.add_output(written, None, how.table, how.packet, how.seal, 1)
-        pipeline.emitter.run(ticks=10)
+        pipeline = writing(written)
         for size in 0, 47, 4096, 0:
             os.truncate(where, size)
             pipeline.emitter.run(ticks=1)
@@ -305,12 +311,8 @@ def test_a_program_that_shrinks_the_file_does_not_end_the_run():
 @linux
 def test_a_file_that_was_removed_or_replaced_is_noticed_and_made_or_taken_anew():
     where = f"/dev/shm/{NAME}"
-    profile = profile_of(pose={"feedback": False})
     with Written(NAME, 48) as written:
-        pipeline = Pipeline(profile, FakeClock(10**9))
-        how = custom.encoding(profile.outputs[1].packet, {})
-        pipeline.emitter.add_output(written, None, how.table, how.packet, how.seal, 1)
-        pipeline.emitter.run(ticks=10)
+        pipeline = writing(written)
         assert not written.renew()
         os.truncate(where, 0)
         os.unlink(where)

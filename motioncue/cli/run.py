@@ -196,11 +196,13 @@ def judged(profile: Profile, log: Log = log) -> tuple[Fit | None, float | None]:
 
 
 @contextmanager
-def started(engines: Iterable[Engine]) -> Iterator[None]:
-    """Run engines beside another one, which ends them with itself."""
-    for engine in engines:
-        engine.start()
-    yield
+def started(engine: Engine, seats: Iterable[Engine]) -> Iterator[Engine]:
+    """Run an engine and those beside it, which it ends with itself; none moves before all are open."""
+    engine.start(*seats)
+    try:
+        yield engine
+    finally:
+        engine.stop()
 
 
 @click.command()
@@ -294,8 +296,7 @@ def command(
                 folder.engine = running
                 profile = str(Path(profile, f"{folder.used}.toml"))
             with (
-                running as engine,
-                started(others.values()),
+                started(running, others.values()) as engine,
                 follower or folder or nullcontext(),
                 shown_by(view, engine, profile) as address,
                 Screen(live=live) as screen,

@@ -391,7 +391,7 @@ cdef class Emitter:
             memory = sock.memory
             if memory.shape[0] < table.largest:
                 raise ValueError(f"memory: found {memory.shape[0]} bytes, allowed are at least {table.largest}")
-            sink.memory = &memory[0]
+            sink.memory, sink.file = &memory[0], sock.fileno()
         else:
             sink.address_size = packed_address(sink.address, address)
             sink.fd = sock.fileno()

@@ -128,6 +128,7 @@ class Engine:
         self._journal = Journal(log=self._log)
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
+        self._memories: dict[str, Written] = {}  # shared memory by its URL
         self._replies: dict[str, Replies] = {}  # of controllers that answer, by their URL
         self._texts: dict[str, str] = {}  # the newest that was no reply but can be read, by its URL
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
@@ -173,8 +174,13 @@ class Engine:
         # Not Path.resolve, which raises an error of its own for links in a circle.
         return None if profile.laps is None else Path(os.path.realpath(laps_file(profile.laps, profile.name, None)))
 
-    def start(self) -> "Engine":
+    def start(self, *seats: "Engine") -> "Engine":
         """Open the endpoints and start both loops.
+
+        Parameters
+        ----------
+        *seats : Engine
+            Engines beside this one that start with it: nothing is sent, and nobody moves, before all are open.
 
         Raises
         ------
@@ -184,17 +190,22 @@ class Engine:
         RuntimeError
             If this engine has been started before, or the system cannot make its threads.
         """
-        if self._threads or self._ended.is_set():
+        every = (self, *seats)
+        if any(each._threads or each._ended.is_set() for each in every):
             raise RuntimeError("this engine has been started already; make another one")
         try:
-            self._begin()
+            for each in every:
+                each._open()
+            for each in every:
+                each._begin()
             return self
         except BaseException:  # an endpoint is in use, the system cannot make another thread, or an interrupt
-            self._give_up()
+            for each in reversed(every):
+                each._give_up()
             raise
 
-    def _begin(self) -> None:
-        """Open the endpoints and start the threads."""
+    def _open(self) -> None:
+        """Open the endpoints and make the threads."""
         source = self.profile.source
         with ExitStack() as opened:
             # Before anything reaches a simulator or a platform.
@@ -229,6 +240,7 @@ class Engine:
                     if endpoint.scheme == "memory":
                         written = Written(endpoint.path, encoding.table.largest)
                         opened.callback(written.close)
+                        self._memories[url] = written
                         senders.append((url, (written, None, *packet)))
                         continue
                     sender, address = open_sender(url)
@@ -243,7 +255,7 @@ class Engine:
             for output in self.profile.outputs:
                 table = output.packet and output.packet.check_in
                 if table and table.endpoint:
-                    self._checked_in[table.endpoint] = CheckedIn(table)
+                    self._checked_in[table.endpoint] = CheckedIn(table, self._log)
                     opened.callback(self._checked_in[table.endpoint].close)
             for (url, each), beside in zip(senders, others, strict=True):
                 self._pipeline.emitter.add_output(*each)
@@ -263,12 +275,16 @@ class Engine:
                 for target in (self._drain, self._receive, self._emit)
             ]
             self._claims, self._threads, self._opened, self._ending = claims, threads, opened.pop_all(), ending
-        ending.begin(signals=self._takes_signals)
+
+    def _begin(self) -> None:
+        """Start the threads."""
+        assert self._ending is not None
+        self._ending.begin(signals=self._takes_signals)
         if self._beside is not None:
             if self._beside._asked != "engage":
                 self._ask(self._beside._asked)
             self._beside.seats.append(self)
-        for thread in threads:
+        for thread in self._threads:
             thread.start()
 
     def _replies_of(self, output: Output, url: str) -> Replies | None:
@@ -478,6 +494,9 @@ class Engine:
         for url, line in self._lines.items():
             if line.reopen():
                 self._journal.say((url, "back"), logging.WARNING, f"{url}: the line is back, an engage continues")
+        for url, memory in self._memories.items():
+            if memory.renew():
+                self._journal.say((url, "anew"), logging.WARNING, f"{url}: was removed by another program; made anew")
 
     @property
     def profile(self) -> Profile:

@@ -11,7 +11,7 @@ from motioncue.wire.description import CheckIn, Exchange
 
 __all__ = ["CheckedIn", "check_exchanges"]
 
-log = logging.getLogger("motioncue")
+LOG = logging.getLogger("motioncue")
 
 PATIENCE_S = 3.0  # for the connection, and for each answer
 LEAVING_S = 0.5  # for each answer while it is checked out
@@ -39,8 +39,9 @@ def check_exchanges(table: CheckIn) -> None:
 class CheckedIn:
     """A connection over which a controller has been checked in."""
 
-    def __init__(self, table: CheckIn) -> None:
+    def __init__(self, table: CheckIn, log: "logging.Logger | logging.LoggerAdapter[logging.Logger]" = LOG) -> None:
         assert table.endpoint is not None
+        self._log = log
         self._url, self._end = table.endpoint, table.end
         self._lost = False
         self._socket = connect(self._url, timeout_s=PATIENCE_S)
@@ -50,7 +51,7 @@ class CheckedIn:
         except BaseException:
             self._socket.close()
             raise
-        log.info("%s: checked in", self._url)
+        self._log.info("%s: checked in", self._url)
 
     def _exchange(self, exchange: Exchange, patience_s: float) -> None:
         """Send a message and wait for its answer; raise EndpointError if it does not come."""
@@ -69,7 +70,8 @@ class CheckedIn:
             if isinstance(error, EndpointError):
                 raise
             why = f"no answer within {patience_s:g} s" if isinstance(error, TimeoutError) else error
-            raise EndpointError(f"{self._url}: {why} to {exchange.send}, allowed is {exchange.answer}") from error
+            allowed = f", allowed is {exchange.answer}" if exchange.answer else ""
+            raise EndpointError(f"{self._url}: {why} to {exchange.send}{allowed}") from error
         if not found.startswith(wanted):
             answer = found[:40].hex(" ")
             raise EndpointError(
@@ -99,10 +101,15 @@ class CheckedIn:
 
     def close(self) -> None:
         """Check it out and close the connection; a controller that does not answer keeps nobody waiting."""
+        failed = ""
         for exchange in self._end:
             self.lost()  # what has come before is no answer
-            with contextlib.suppress(OSError):  # the next message may be the one that lets go of the platform
+            try:
                 self._exchange(exchange, LEAVING_S)
+            except OSError as error:  # the next message may be the one that lets go of the platform
+                failed = failed or str(error)
+        if failed:
+            self._log.warning("%s; perhaps it is not checked out", failed)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

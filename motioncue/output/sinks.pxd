@@ -29,25 +29,12 @@ cdef extern from * nogil:
     """
     #include "motioncue/core/threads.h"
     #define MC_NEVER INT64_MAX      /* index of a tick that does not come */
-
-    /* Write a packet into shared memory, eight bytes at once: who reads it meanwhile sees no number half written.
-       Not inlined, so that a tick that writes none costs as much as before. */
-    #if defined(__GNUC__)
-    __attribute__((noinline, cold))
-    #endif
-    static int mc_write_numbers(uint8_t *memory, const uint8_t *packet, int size) {
-        int at = 0;
-        for (; at + 8 <= size; at += 8) {
-            int64_t number;
-            memcpy(&number, packet + at, 8);
-            mc_store((int64_t *)(memory + at), number);
-        }
-        memcpy(memory + at, packet + at, (size_t)(size - at));
-        return 0;
-    }
     """
-    int write_numbers "mc_write_numbers"(uint8_t* memory, const uint8_t* packet, int size)
     const int64_t NEVER "MC_NEVER"
+
+
+cdef extern from "motioncue/transports/written.h" nogil:
+    int write_numbers "mc_write_numbers"(uint8_t* memory, int64_t file, const uint8_t* packet, int size)
 
 
 cdef enum:
@@ -141,6 +128,7 @@ ctypedef struct Sink:
     int address_size
     mc_line* line           # sent to instead, unless it is NULL
     uint8_t* memory         # written to instead, unless it is NULL
+    int64_t file            # descriptor of that memory's file; on Windows it has none
     int64_t taken           # when the line took a packet last [ns]; 0: none yet
     int64_t known           # packets that it had taken by then
     bint lost               # the line gets nothing until an operator engages
@@ -182,7 +170,7 @@ cdef inline bint send(Sink* s, const uint8_t* packet, int size) noexcept nogil:
     if s.line != NULL:
         done = mc_line_send(s.line, packet, size)
     elif s.memory != NULL:
-        done = write_numbers(s.memory, packet, size)
+        done = write_numbers(s.memory, s.file, packet, size)
     else:
         done = mc_send_to(s.fd, packet, size, s.address, s.address_size)
     if done < 0:

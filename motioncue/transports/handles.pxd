@@ -95,5 +95,6 @@ cdef class Line:
     cdef readonly str format
     cdef readonly int actual
     cdef bint shut              # whether the handle in use is closed already
+    cdef bint ended             # whether the line is to stay closed
 
     cdef int64_t open(self) except? 0

@@ -225,12 +225,20 @@ cdef extern from *:
     """
     #define MC_OPENS_LINES
     #include "motioncue/transports/line.h"
+    /* Other threads go on: a device that hangs keeps whoever opens or closes its line for seconds. */
+    static void mc_line_closed(mc_line *line, int64_t handle) {
+        Py_BEGIN_ALLOW_THREADS
+        mc_line_shut(line, handle);
+        Py_END_ALLOW_THREADS
+    }
     #ifdef _WIN32
     static int64_t mc_line_opened(PyObject *name, int baud, int bits, int parity, int stop, int *actual) {
         wchar_t *wide = PyUnicode_AsWideCharString(name, NULL);
         int64_t handle;
         if (!wide) return 0;
+        Py_BEGIN_ALLOW_THREADS
         handle = mc_line_open(wide, baud, bits, parity, stop, actual);
+        Py_END_ALLOW_THREADS
         PyMem_Free(wide);
         return handle;
     }
@@ -239,14 +247,16 @@ cdef extern from *:
         PyObject *path;
         int64_t handle;
         if (!PyUnicode_FSConverter(name, &path)) return 0;
+        Py_BEGIN_ALLOW_THREADS
         handle = mc_line_open(PyBytes_AS_STRING(path), baud, bits, parity, stop, actual);
+        Py_END_ALLOW_THREADS
         Py_DECREF(path);
         return handle;
     }
     #endif
     """
     int64_t mc_line_opened(object name, int baud, int bits, int parity, int stop, int* actual) except? 0
-    void mc_line_shut(mc_line* line, int64_t handle)
+    void mc_line_closed(mc_line* line, int64_t handle)
 
 
 def error_text(int number):
@@ -290,14 +300,17 @@ cdef class Line:
 
         It then waits to be taken into use.  Call it from one thread, not from the one that sends.
         """
-        if not self.lost or mc_load(&self.line.next) != MC_NO_LINE:
+        if self.ended or not self.lost or mc_load(&self.line.next) != MC_NO_LINE:
             return False
         if not self.shut:               # the ticking thread does not use it any more
-            mc_line_shut(&self.line, self.line.handle)
-            self.shut = True
+            self.shut = True            # before it waits: `close` may be called meanwhile
+            mc_line_closed(&self.line, self.line.handle)
         try:
             handle = self.open()
         except OSError:
+            return False
+        if self.ended:
+            mc_line_closed(&self.line, handle)
             return False
         self.shut = False
         mc_store_release(&self.line.next, handle)
@@ -318,10 +331,11 @@ cdef class Line:
         return mc_line_take(&self.line)
 
     def close(self):
-        """Close the line; call it only while no loop runs."""
-        if not self.shut and mc_load(&self.line.next) == MC_NO_LINE:
-            mc_line_shut(&self.line, self.line.handle)
-        mc_line_shut(&self.line, self.line.next)
+        """Close the line; call it only while no loop runs.  A `reopen` that is under way leaves nothing open."""
+        cdef int64_t used = MC_NO_LINE if self.shut or mc_load(&self.line.next) != MC_NO_LINE else self.line.handle
+        cdef int64_t waits = self.line.next
+        self.ended = self.shut = True
+        mc_line_closed(&self.line, used)
+        mc_line_closed(&self.line, waits)
         self.line.handle = self.line.next = MC_NO_LINE
-        self.shut = True
         mc_store_release(&self.line.gone, 1)

@@ -6,6 +6,7 @@ if its size fits, its content fits, and its counter moves.
 """
 
 import contextlib
+import errno
 import glob
 import logging
 import mmap
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 
 from motioncue.errors import EndpointError
-from motioncue.transports.memory import Memory
+from motioncue.transports.memory import Memory, map_anew
 from motioncue.wire.description import Gather, PlayerTable
 
 log = logging.getLogger("motioncue")
@@ -35,29 +36,61 @@ class Written:
     """
 
     def __init__(self, name: str, size: int) -> None:
-        self._made = ""
+        self._name, self._size, self._made = name, size, False
+        self._fileno = -1
         if sys.platform == "win32":
             self.memory = mmap.mmap(-1, size, tagname=f"Local\\{name}")
+            self.memory[:size] = bytes(size)
         else:
-            self.memory = self._file(f"{SHARED}/{name}", size)
-        self.memory[:size] = bytes(size)
+            self._fileno = self._open(bytes(size))
+            self.memory = mmap.mmap(self._fileno, max(size, os.fstat(self._fileno).st_size))
 
-    def _file(self, where: str, size: int) -> mmap.mmap:
+    def _open(self, data: bytes) -> int:
+        """Return the descriptor of the file, made if it is not there, which begins with `data`."""
+        where = f"{SHARED}/{self._name}"
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        url = f"memory://{os.path.basename(where)}"
         try:
             there = os.path.lexists(where)
             file = os.open(where, flags, 0o600)
+            try:
+                found = os.fstat(file)
+                if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                    raise EndpointError(f"memory://{self._name}: {where} is not a file of this user")
+                # Not through the mapping: where memory is short, that would end the process instead of failing.
+                if os.pwrite(file, data, 0) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except BaseException:
+                os.close(file)
+                if not there:
+                    os.unlink(where)
+                raise
         except OSError as error:
-            raise EndpointError(f"{url}: {where} cannot be written ({error.strerror})") from error
+            if isinstance(error, EndpointError):
+                raise
+            raise EndpointError(f"memory://{self._name}: {where} cannot be written ({error.strerror})") from error
+        self._made = not there
+        return file
+
+    def fileno(self) -> int:
+        """Return the descriptor of the file; -1 on Windows, where there is none."""
+        return self._fileno
+
+    def renew(self) -> bool:
+        """If the file was removed or replaced, take the one of its name, made if there is none; return whether it was.
+
+        It begins with what was written last.  Call it from one thread; another one may write meanwhile.
+        """
         try:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                raise EndpointError(f"{url}: {where} is not a file of this user")
-            if found.st_size < size:
-                os.ftruncate(file, size)
-            self._made = "" if there else where
-            return mmap.mmap(file, max(size, found.st_size))
+            if self._fileno < 0 or os.fstat(self._fileno).st_nlink > 0:
+                return False
+            file = self._open(os.pread(self._fileno, self._size, 0).ljust(self._size, b"\0"))
+        except (OSError, EndpointError):  # tried again at the next call
+            return False
+        try:
+            if not map_anew(self.memory, file):
+                return False
+            os.dup2(file, self._fileno, inheritable=False)
+            return True
         finally:
             os.close(file)
 
@@ -73,9 +106,14 @@ class Written:
 
     def close(self) -> None:
         """Remove it, unless it was there before; what is mapped stays so until nobody needs it."""
-        if self._made:
-            with contextlib.suppress(OSError):
-                os.unlink(self._made)
+        if self._fileno < 0:
+            return
+        where = f"{SHARED}/{self._name}"
+        with contextlib.suppress(OSError):
+            if self._made and os.path.samestat(os.stat(where), os.fstat(self._fileno)):  # not what replaced it
+                os.unlink(where)
+        os.close(self._fileno)
+        self._fileno = -1
 
 
 class Finder:

@@ -19,11 +19,18 @@ cdef extern from *:
         PyMem_Free(wide);
         return error;
     }
+    static int mc_mapped_anew(void *memory, size_t size, int file) { return 1; }
     #else
+    #include <sys/mman.h>
     static int mc_page_opened(mc_page *p, PyObject *path) { return 0; }
+    /* The mapping that is there goes in the same moment: no thread that writes meets a hole. */
+    static int mc_mapped_anew(void *memory, size_t size, int file) {
+        return mmap(memory, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+    }
     #endif
     """
     int mc_page_opened(mc_page* p, object name) except -1
+    bint mc_mapped_anew(void* memory, size_t size, int file)
 
 
 BLOCK = {"": 0, "player": MC_OF_PLAYER, "beside": MC_BESIDE}
@@ -43,6 +50,11 @@ cdef _open(mc_page* p, str where):
     found = os.fstat(p.handle)
     p.size = found.st_size
     return found.st_dev, found.st_ino
+
+
+def map_anew(uint8_t[::1] memory not None, int file):
+    """Map another file in place of a mapping, which threads may write meanwhile; return whether that was possible."""
+    return mc_mapped_anew(&memory[0], memory.shape[0], file)
 
 
 cdef void _lay(mc_blocks* b, blocks):

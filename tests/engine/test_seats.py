@@ -229,6 +229,33 @@ def test_a_seat_is_refused_beside_nothing_and_at_the_drivers_platform(pair):
 
 
 @pytest.mark.rt
+def test_seats_that_start_with_their_driver_are_open_before_anything_is_sent(pair):
+    driver, profile, motion, rig = pair
+    seat = motioncue.Engine(profile, beside=driver)
+    missing = {"motion": "serial:///dev/no-such-line?baud=115200", "gauges": None, "system": "custom"}
+    packet = {"size": 4, "fields": [{"offset": 0, "type": "f4", "channel": "surge"}]}
+    last = motioncue.Engine(motioncue.load_profile("ccd-dk", {"output": {**missing, "packet": packet}}), beside=driver)
+    with pytest.raises(EndpointError, match=r"no-such-line.*: cannot send there"):
+        driver.start(seat, last)
+    assert rig.motion.packets == motion.packets == []
+    assert driver.seats == []
+    for each in (driver, seat):
+        with pytest.raises(RuntimeError, match="has been started already"):
+            each.start()
+    again = rig.engine("ccd-dk")  # everything has been let go
+    other = motioncue.Engine(profile, beside=again)
+    again.start(other)
+    try:
+        assert again.seats == [other]
+        eventually(lambda: whole(again) and whole(other))
+    finally:
+        again.stop()
+    assert other.over
+    assert neutral(motion.packets[-1])
+    assert neutral(rig.motion.packets[-1])
+
+
+@pytest.mark.rt
 @pytest.mark.slow
 def test_the_command_runs_seats_and_says_what_became_of_each(tmp_path):
     with Rig(tmp_path) as rig, Sink() as motion, Background(rig.url):

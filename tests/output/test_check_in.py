@@ -122,23 +122,38 @@ def test_a_chair_that_hangs_up_is_said_once_and_keeps_nobody_waiting(caplog):
 
 @pytest.mark.rt
 @pytest.mark.parametrize(
-    ("answers", "before"),
+    ("answers", "before", "says"),
     [
-        ({0xA2: b"\xff\xff"}, b""),  # another answer than the one allowed
-        ({}, b""),  # none
-        ({0xA2: b"\xa2\xa2", 0xA3: b"\xa3"}, b""),  # twice
-        ({0xA2: b"\xa2"}, b"status: idle"),  # something unasked before
+        ({0xA2: b"\xff\xff"}, b"", "found ff ff in answer to a2, allowed is a2; perhaps it is not checked out"),
+        ({}, b"", "no answer within 0.3 s to a2, allowed is a2; perhaps it is not checked out"),
+        ({0xA2: b"\xa2\xa2", 0xA3: b"\xa3"}, b"", None),  # twice
+        ({0xA2: b"\xa2", 0xA3: b"\xa3"}, b"status: idle", None),  # something unasked before
+        ({0xA2: b"\xa2"}, b"", "no answer within 0.3 s to a3, allowed is a3; perhaps it is not checked out"),
     ],
 )
-def test_a_chair_is_told_all_of_the_end_whatever_it_answers(monkeypatch, answers, before):
+def test_a_chair_is_told_all_of_the_end_whatever_it_answers(monkeypatch, caplog, answers, before, says):
     monkeypatch.setattr(check_in, "LEAVING_S", 0.3)
     ends = "output.packet.check_in.end=[{send='a2', answer='a2'}, {send='a3', answer='a3'}, {send='a4'}]"
     with Chair({0x30: b"1AVAILABLE", 0xA1: b"\xa1", **answers}) as chair:
         with motioncue.Engine(chair.profile(ends)) as engine:
             eventually(lambda: engine.stats()["packets_sent"] > 10)
             chair.connection.sendall(before)
+            sent = engine.stats()["packets_sent"]
+            eventually(lambda: engine.stats()["packets_sent"] > sent + 100)  # it has come by then
         chair.ended.wait(10)
         assert b"".join(chair.commands[2:]) == b"\xa2\xa3\xa4"
+        endpoint = f"tcp://127.0.0.1:{chair.server.getsockname()[1]}"
+    found = [line.getMessage() for line in caplog.records if "checked out" in line.getMessage()]
+    assert found == ([f"{endpoint}: {says}"] if says else [])
+
+
+@pytest.mark.rt
+def test_a_chair_that_hung_up_before_is_said_to_be_perhaps_not_checked_out(caplog):
+    with Chair() as chair:
+        with motioncue.Engine(chair.profile()):
+            chair.connection.shutdown(socket.SHUT_RDWR)
+            eventually(lambda: said_in(caplog, "closed by the controller"))
+        assert said_in(caplog, "perhaps it is not checked out").total() == 1
 
 
 def test_without_an_endpoint_nobody_is_checked_in():

@@ -1,5 +1,6 @@
 """The pose that the platform has, as a headset's program reads it from shared memory."""
 
+import errno
 import math
 import os
 import socket
@@ -268,6 +269,86 @@ def test_another_process_reads_the_pose_of_a_run_and_it_is_at_rest_at_the_end():
                 time.sleep(0.01)
             assert engine.stats()["outputs"][1]["refused"] == 0
     assert reader.returncode == 0
+    assert not os.path.exists(f"/dev/shm/{NAME}")
+
+
+def writing(written):
+    """Return a pipeline that has written its first ten packets there."""
+    profile = profile_of(pose={"feedback": False})
+    pipeline = Pipeline(profile, FakeClock(10**9))
+    how = custom.encoding(profile.outputs[1].packet, {})
+    pipeline.emitter.add_output(written, None, how.table, how.packet, how.seal, 1)
+    pipeline.emitter.run(ticks=10)
+    return pipeline
+
+
+CUT = """if True:
+    import os, sys
+    from test_platform_pose import *
+    where = f"/dev/shm/{NAME}"
+    with Written(NAME, 48) as written:
+        pipeline = writing(written)
+        for size in 0, 47, 4096, 0:
+            os.truncate(where, size)
+            pipeline.emitter.run(ticks=1)
+            assert os.stat(where).st_size == max(size, 48)
+            with open(where, "rb") as file:
+                assert any(file.read(48))
+        print(pipeline.emitter.outputs())
+"""
+
+
+@linux
+def test_a_program_that_shrinks_the_file_does_not_end_the_run():
+    path = os.pathsep.join([os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), os.pardir, "support")])
+    done = subprocess.run(
+        [sys.executable, "-c", CUT], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == str([{"sent": 14, "unheard": 0, "refused": 0, "error": 0}])
+
+
+@linux
+def test_a_file_that_was_removed_or_replaced_is_noticed_and_made_or_taken_anew():
+    where = f"/dev/shm/{NAME}"
+    with Written(NAME, 48) as written:
+        pipeline = writing(written)
+        assert not written.renew()
+        os.truncate(where, 0)
+        os.unlink(where)
+        pipeline.emitter.run(ticks=5)
+        assert pipeline.emitter.outputs() == [{"sent": 15, "unheard": 5, "refused": 0, "error": 0}]
+        assert written.renew()
+        assert not written.renew()
+        for replaced in (False, True):
+            if replaced:
+                with open(f"{where}-new", "wb") as file:
+                    file.write(b"x" * 4096)
+                os.rename(f"{where}-new", where)
+                assert written.renew()
+            with open(where, "rb") as file:
+                before = file.read()
+            assert any(before[:48])  # what was written last, not a step to zeros
+            assert before[48:] == b"x" * (4048 if replaced else 0)
+            written.memory[0:48] = bytes(48)
+            pipeline.emitter.run(ticks=1)
+            with open(where, "rb") as file:
+                after = file.read()
+            assert any(after[:48])
+            assert after[48:] == before[48:]
+        assert pipeline.emitter.outputs() == [{"sent": 17, "unheard": 5, "refused": 0, "error": 0}]
+    assert os.path.exists(where)  # another program's
+    os.unlink(where)
+
+
+@linux
+def test_memory_that_is_full_is_refused_and_leaves_nothing(monkeypatch):
+    def full(file, data, at):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(EndpointError, match=rf"memory://{NAME}: .* cannot be written \(No space left"):
+        Written(NAME, 48)
     assert not os.path.exists(f"/dev/shm/{NAME}")
 
 

@@ -33,7 +33,7 @@ cdef extern from * nogil:
     const int64_t NEVER "MC_NEVER"
 
 
-cdef extern from "motioncue/transports/written.h" nogil:
+cdef extern from "motioncue/transports/memory.h" nogil:
     int write_numbers "mc_write_numbers"(uint8_t* memory, int64_t file, const uint8_t* packet, int size)
 
 

@@ -83,6 +83,7 @@ cpdef enum Reason:
     PLATFORM_FAULT  # it reports a fault
     PLATFORM_UNREADY    # it does not follow any more, without saying why
     PLATFORM_SILENT # its reply has stayed away for longer than allowed
+    OUTPUT_UNHEARD  # nobody has listened at the platform's endpoint, or nothing could be sent, for longer than the hold time
     REASONS         # number of reasons
 
 

@@ -30,7 +30,7 @@ from motioncue.frames.intake cimport Intake
 from motioncue.output.actuation cimport RISING, chain_at_rest, chain_hurry, chain_stand, reported_state
 from motioncue.output.sinks cimport (
     OTHERS, PACKET_BYTES, PACKETS, POSITIONS, Other, Replies, Sink, Sinks, any_lost, encode_all, hear_all, send_all,
-    take_back,
+    take_back, unheard,
 )
 from motioncue.safety.limiter cimport at_neutral
 from motioncue.safety.supervisor cimport (
@@ -222,6 +222,7 @@ cdef class Emitter:
             self.hurry()
         if not self._replaying:
             s.platform = hear_all(&self._sinks, self._deadline, self._driven, t.feedback)
+            s.platform |= unheard(&self._sinks, self._deadline, s.hold)
         s.still = self.at_rest()
         t.operation = s.wanted + s.platform
         if mc_load(&self._engages) != self._engages_seen:
@@ -370,20 +371,23 @@ cdef class Emitter:
         mc_restore_fpu(fpu)
 
     def add_output(
-        self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0, Replies replies=None
+        self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0, Replies replies=None,
+        bint beside=False
     ):
         """Send `packet` to `address` at every tick, with the fields of `table` filled in, and read `replies` from there.
 
         A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
         neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
         To a platform that says where its actuators are, nothing is sent before it has.
+        A platform that nobody listens for any more, at an endpoint of datagrams, is parked until somebody does; not if
+        these packets go `beside` those that move it, as gauges do.
         """
         cdef Sink* sink = &self._sinks.rows[self._sinks.count]
         if self._sinks.count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
         if not 0 <= output < self._outputs:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._outputs - 1}")
-        sink.output = output
+        sink.output, sink.moves = output, not beside and output == max(self._driven, 0)
         cdef uint8_t[::1] memory = None
         if isinstance(sock, Line):
             sink.line = &(<Line>sock).line

@@ -228,7 +228,7 @@ class Engine:
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
                     replies = self._replies_of(output, url)
-                    packet = encoding.table, encoding.packet, encoding.seal, index, replies
+                    packet = encoding.table, encoding.packet, encoding.seal, index, replies, name != "motion"
                     others.append(encoding.others)
                     endpoint = parse_endpoint(url)
                     if endpoint.scheme == "serial":

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
+from motioncue.output.sinks import HEARD_S
 from motioncue.transports.handles import error_text
 
 __all__ = ["CALM", "LOG", "MESSAGES", "REFUSED", "Journal", "Log", "Outputs", "SeatLog", "event_line"]
@@ -14,7 +15,6 @@ LOG = logging.getLogger("motioncue")
 
 AT_ONCE = 3  # lines of a kind that are logged at once
 WINDOW_S = 10.0  # from the first line of a kind; more than AT_ONCE are counted until this has passed
-HEARD_S = 3.0  # without an "unheard" report, after which an output counts as heard: distant hosts report once a second
 
 
 class SeatLog(logging.LoggerAdapter[logging.Logger]):

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 
 from motioncue.core.records cimport Actuation
 from motioncue.core.threads cimport mc_count, mc_store
-from motioncue.safety.supervisor cimport FAULTY, FOUND, SILENT, STANDS, STOPPED, UNREADY
+from motioncue.safety.supervisor cimport FAULTY, FOUND, SILENT, STANDS, STOPPED, UNHEARD, UNREADY
 from motioncue.transports.handles cimport (
     ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_line, mc_line_send, mc_line_take, mc_send_to,
 )
@@ -29,8 +29,10 @@ cdef extern from * nogil:
     """
     #include "motioncue/core/threads.h"
     #define MC_NEVER INT64_MAX      /* index of a tick that does not come */
+    #define MC_HEARD_NS 3000000000  /* [ns] without a report that nobody listens: then somebody does; distant hosts report once a second */
     """
     const int64_t NEVER "MC_NEVER"
+    const int64_t HEARD_NS "MC_HEARD_NS"
 
 
 cdef extern from "motioncue/transports/memory.h" nogil:
@@ -143,6 +145,11 @@ ctypedef struct Sink:
     int64_t unheard         # packets sent that nobody listened to, as far as the system reports it
     int64_t refused         # packets that the system refused to send
     int64_t error           # number of the newest refusal's error; 0 before the first
+    bint moves              # whether it moves the platform
+    bint listened           # whether somebody has listened there in this run
+    int64_t troubles        # of `unheard` and `refused`, as many as the last tick knew of
+    int64_t troubled        # when the newest of them was [ns]; 0: nothing sent yet
+    int64_t trouble         # when the first of them was that have followed one another since [ns]
 
 
 ctypedef struct Other:      # a packet that goes to a sink beside those of the motion
@@ -257,6 +264,32 @@ cdef inline int hear_all(Sinks* s, int64_t deadline, int driven, double* feedbac
                 own |= STANDS
             sink.held = False
         flags |= own
+    return flags
+
+
+cdef inline int unheard(Sinks* s, int64_t deadline, int64_t hold) noexcept nogil:
+    """Return UNHEARD if what moves the platform has reached nobody for longer than `hold` [ns], or until just now.
+
+    Who comes back must not meet the middle of a motion.  Where nobody has listened yet, the engine runs for who looks on.
+    """
+    cdef Sink* sink
+    cdef int64_t troubles
+    cdef int flags = 0, i
+    for i in range(s.count):
+        sink = &s.rows[i]
+        if not sink.moves or sink.line != NULL or sink.memory != NULL:
+            continue
+        troubles = sink.unheard + sink.refused
+        if sink.troubled == 0:
+            sink.troubled = sink.trouble = deadline
+        if troubles != sink.troubles:
+            if deadline - sink.troubled > HEARD_NS:
+                sink.trouble = deadline
+            sink.troubles, sink.troubled = troubles, deadline
+        if deadline - sink.troubled > HEARD_NS:
+            sink.listened = True
+        elif sink.listened and sink.troubled - sink.trouble > hold:
+            flags = UNHEARD
     return flags
 
 

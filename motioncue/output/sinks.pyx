@@ -12,7 +12,10 @@ from motioncue.wire.codec cimport Table, decode
 
 from typing import NamedTuple
 
-__all__ = ["CLAIMS", "Claimed", "Expected", "Replies"]
+__all__ = ["CLAIMS", "HEARD_S", "Claimed", "Expected", "Replies"]
+
+HEARD_S = HEARD_NS * 1e-9
+"""Time without a report that nobody listens, after which somebody does [s]."""
 
 CLAIMS = {
     "ready": SAYS_READY, "engaged": SAYS_ENGAGED, "fault": SAYS_FAULT, "emergency_stop": SAYS_STOPPED, "moving": SAYS_MOVING,

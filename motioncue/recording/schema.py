@@ -51,7 +51,8 @@ _SAID = {
     "state": "one of the constants",
     "frames": "[1] number of frames when the tick read its motion",
     "operation": "0 engage, 1 hold, 2 park, 3 end, 4 leave; plus 8: engaged since, 16: output lost, 32: not "
-    "ready, 64: not engaged, 128: faulty, 256: its emergency stop pressed, 512: silent, 1024: stands, 2048: found",
+    "ready, 64: not engaged, 128: faulty, 256: its emergency stop pressed, 512: silent, 1024: stands, 2048: found, "
+    "4096: nobody listens",
     "settings": "[1] number of the settings in force",
     "weight": "[1] of the fade: 0 neutral, 1 the whole cue",
     "actuators": "[m or rad] positions sent to the first output with a platform",

@@ -26,11 +26,12 @@ cdef enum Condition:
     BROKEN = 32         # the newest motion does not continue the one in use
     LOST = 64           # no new motion for longer than the hold time
     OVERDUE = 128       # no new motion for three quarters of the hold time
-    FRESH = 256         # the input is neither LOST nor OVERDUE
+    FRESH = 256         # the input is neither LOST nor OVERDUE, and somebody listens
     AT_NEUTRAL = 512
     AT_CUE = 1024
     ENDED = 2048        # the end of the run requires neutral
     READY = 4096        # the platform would follow, or says nothing about it
+    NOBODY = 8192       # nobody listens at the platform's endpoint any more
 
 
 ctypedef struct Rule:
@@ -59,7 +60,8 @@ cpdef enum Platform:
     SILENT = 512        # a reply has stayed away for longer than its table allows
     STANDS = 1024       # it does not follow, and says where its actuators are: they are asked to be there
     FOUND = 2048        # nothing has been sent to it yet: what is sent begins there
-    PLATFORM = 4064     # all of them
+    UNHEARD = 4096      # nobody has listened for longer than the hold time, or until just now
+    PLATFORM = 8160     # all of them
 
 
 ctypedef struct Supervisor:

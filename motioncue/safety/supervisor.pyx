@@ -5,8 +5,8 @@ from libc.string cimport memset
 from motioncue.core.blend cimport fade_step
 from motioncue.core.threads cimport (
     CUE_REACHED, END_OF_RUN, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE,
-    OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK, OUTPUT_LOST, PLATFORM_FAULT, PLATFORM_SILENT, PLATFORM_STOPPED,
-    PLATFORM_UNREADY,
+    OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK, OUTPUT_LOST, OUTPUT_UNHEARD, PLATFORM_FAULT, PLATFORM_SILENT,
+    PLATFORM_STOPPED, PLATFORM_UNREADY,
 )
 
 from motioncue.core.threads import NAMES
@@ -15,7 +15,7 @@ __all__ = ["TABLE", "Platform", "State"]
 
 cdef enum:
     OF_INPUT = -1       # use the reason that the input gives: its discontinuity, or why it was lost
-    RULES = 28
+    RULES = 31
 
 # In each state, the first rule whose conditions all hold is applied.
 cdef Rule[RULES] rules = [
@@ -25,6 +25,7 @@ cdef Rule[RULES] rules = [
     Rule(ENGAGING, FAULTED, FAULT, NOT_FINITE_CUE),
     Rule(ENGAGING, ENDED, PARKING, END_OF_RUN),
     Rule(ENGAGING, PARKED, PARKING, OPERATOR_PARK),
+    Rule(ENGAGING, NOBODY, PARKING, OUTPUT_UNHEARD),
     Rule(ENGAGING, BROKEN, PARKING, OF_INPUT),
     Rule(ENGAGING, LOST, PARKING, OF_INPUT),
     Rule(ENGAGING, HELD, HOLDING, OPERATOR_HOLD),
@@ -34,6 +35,7 @@ cdef Rule[RULES] rules = [
     Rule(RUNNING, FAULTED, FAULT, NOT_FINITE_CUE),
     Rule(RUNNING, ENDED, PARKING, END_OF_RUN),
     Rule(RUNNING, PARKED, PARKING, OPERATOR_PARK),
+    Rule(RUNNING, NOBODY, PARKING, OUTPUT_UNHEARD),
     Rule(RUNNING, BROKEN, PARKING, OF_INPUT),
     Rule(RUNNING, LOST, PARKING, OF_INPUT),
     Rule(RUNNING, HELD, HOLDING, OPERATOR_HOLD),
@@ -42,6 +44,7 @@ cdef Rule[RULES] rules = [
     Rule(HOLDING, FAULTED, FAULT, NOT_FINITE_CUE),
     Rule(HOLDING, ENDED, PARKING, END_OF_RUN),
     Rule(HOLDING, PARKED, PARKING, OPERATOR_PARK),
+    Rule(HOLDING, NOBODY, PARKING, OUTPUT_UNHEARD),
     Rule(HOLDING, BROKEN, PARKING, OF_INPUT),
     Rule(HOLDING, ENGAGED | LOST, PARKING, OF_INPUT),
     Rule(HOLDING, ENGAGED | FRESH | AT_CUE, RUNNING, INPUT_BACK),
@@ -57,7 +60,7 @@ cdef Rule[RULES] rules = [
 _CONDITIONS = {
     "faulted": FAULTED, "reset": RESET, "ended": ENDED, "parked": PARKED, "held": HELD, "engaged": ENGAGED,
     "broken": BROKEN, "lost": LOST, "overdue": OVERDUE, "fresh": FRESH, "at_neutral": AT_NEUTRAL, "at_cue": AT_CUE,
-    "ready": READY,
+    "ready": READY, "nobody": NOBODY,
 }
 
 TABLE = [
@@ -109,8 +112,10 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
         c |= LOST
     elif 4 * age > 3 * s.hold:
         c |= OVERDUE
-    elif not broken:
+    elif not broken and not s.platform & UNHEARD:
         c |= FRESH
+    if s.platform & UNHEARD:
+        c |= NOBODY
     if s.fade.position == 0.0 and s.still:
         c |= AT_NEUTRAL
     if s.fade.position == 1.0:
@@ -131,6 +136,8 @@ cdef void apply_rule(Supervisor* s, const Rule* rule, int64_t deadline, Step* st
             step.reason = s.input.reason
             step.value = s.input.value
             step.limit = s.input.limit
+    elif rule.reason == OUTPUT_UNHEARD:
+        step.value = step.limit     # longer than that
     elif rule.to == FAULT and s.unsent:
         step.reason = OUTPUT_LOST
         step.value = s.unsent_for * 1e-9

@@ -244,6 +244,7 @@ TROUBLES = {
     Claim.STOPPED: "EMERGENCY STOP",
     Claim.FAULTY: "FAULT",
     Claim.SILENT: "no reply any more",
+    Claim.UNHEARD: "nobody listens",
     Claim.UNREADY: "not ready",
     Claim.UNENGAGED: "not engaged",
 }
@@ -278,6 +279,11 @@ SAYS = (
     (Claim.STOPPED, "The platform's emergency stop is pressed.", True),
     (Claim.FAULTY, "The platform reports a fault.", True),
     (Claim.SILENT, "The platform does not answer any more.", True),
+    (
+        Claim.UNHEARD,
+        "Nobody listens for the platform any more: it stays parked until somebody has for some seconds.",
+        True,
+    ),
     (Claim.UNREADY, "The platform is not ready, or has not answered yet: nothing engages.", False),
     (Claim.UNENGAGED, "The platform does not follow yet: the cue waits at neutral.", False),
 )

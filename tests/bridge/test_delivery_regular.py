@@ -134,6 +134,7 @@ def test_frames_in_long_bunches_make_no_jolt(bridge, source, rate_hz, size):
     assert late_by(run, source, delivery) <= LATE
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", ANY_RATE)
 @settings(max_examples=4, deadline=None)

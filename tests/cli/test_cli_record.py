@@ -89,6 +89,7 @@ def test_a_run_whose_file_may_grow_no_more_goes_on_in_others_and_says_what_was_l
     assert by_the_library(path) == [row.tobytes() for row in drives[0].ticks]
 
 
+@pytest.mark.check
 @pytest.mark.rt
 def test_a_recording_that_ended_well_has_an_index_and_the_library_reads_the_same_with_it(tmp_path):
     path = tmp_path / "drive.mcap"

@@ -54,6 +54,7 @@ def test_every_packet_of_a_drive_becomes_motion_of_the_platform(urls):
     assert listener.rejected == {}
 
 
+@pytest.mark.check
 @pytest.mark.rt
 def test_the_commands_play_it_between_them(urls):
     ends = [option for name in ("motion", "gauges") for option in ("--set", f"output.{name}={urls[name]}")]

@@ -228,6 +228,7 @@ def test_a_handler_may_hurry(installed):
     assert_left(installed.motion.packets, 1.0)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("ending", ["SIGTERM", "SIGHUP"])  # by name: Windows has only one of them
 @pytest.mark.parametrize(
     "start",

@@ -38,6 +38,7 @@ def test_tilt_is_fast_in_bursts_where_more_is_waiting_than_a_slow_tilt_brings():
     assert 0.02 < (rates[3] > 3.05).mean() < (rates[0] > 3.05).mean()
 
 
+@pytest.mark.check
 def test_tilt_is_fast_for_the_share_of_the_time_that_is_set():
     motion = np.zeros(round(300 * RATE_HZ), MOTION_DTYPE)
     time = np.arange(len(motion)) / RATE_HZ

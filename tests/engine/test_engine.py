@@ -53,6 +53,7 @@ def rig(tmp_path):
 # The real drive.
 
 
+@pytest.mark.check
 @pytest.mark.rt
 @pytest.mark.parametrize("scheme", sorted({SCHEME, "tcp"}))
 @pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-classical"])

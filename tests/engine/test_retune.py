@@ -422,6 +422,7 @@ def test_many_changes_between_two_looks_are_one_entry_with_their_number():
     assert math.isfinite(move["t"])
 
 
+@pytest.mark.check
 def test_ticks_that_take_settings_allocate_nothing_and_ten_thousand_changes_keep_memory():
     bench, _ = reached("RUNNING")
     changes = [f"cueing.surge.gain={0.1 + i / 100:.2f}" for i in range(20)]

@@ -481,6 +481,7 @@ LAGS = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", [*LAGS])
 def test_another_lag_takes_hold_without_a_jolt(name):
     begin = ["platform.lag_s=0.05"] if name in ("shorter", "to none") else []

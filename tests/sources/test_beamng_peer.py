@@ -46,6 +46,7 @@ def test_nothing_is_sent_while_the_car_is_paused():
     assert sum(frame.duration for frame in frames) == pytest.approx(driven_course.waits.sum())
 
 
+@pytest.mark.check
 def test_published_rates_are_the_derivatives_of_the_published_angles():
     rate_hz = 2000.0
     angles, rates, accelerations = angles_and_rates(drive("tour", rate_hz))

@@ -132,6 +132,7 @@ def test_an_acceleration_from_velocity_is_the_native_one_with_the_stated_delay(s
         assert np.abs(found[channel] - late).max() < derived_bound(system, late, 0.15), channel
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", [*SYSTEMS, *sources.described_profiles()])
 def test_laps_follow_each_other_without_a_jump(name):
     intake, _, speeds = endless(name, 3.0 * SCRIPTS["brake"].duration)

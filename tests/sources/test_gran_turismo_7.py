@@ -274,6 +274,7 @@ def receiving(port, console, every_s, allow=()):
     return intake, Reception(intake, [f"udp://127.0.0.1:{port}"], allow=allow)
 
 
+@pytest.mark.check
 @pytest.mark.rt
 @pytest.mark.parametrize("allow", [(), ("127.0.0.1",)])
 def test_a_console_is_asked_again_and_again_from_the_port_that_listens(allow):

@@ -342,6 +342,7 @@ def test_a_thousand_looks_a_second_take_little_of_a_processor(page):
     assert spent[0] < 0.03 * 2.0
 
 
+@pytest.mark.check
 @pytest.mark.rt
 def test_games_that_can_be_read_are_listed_with_their_profile():
     """The virtual game writes where the real one does; whoever plays here meanwhile is left alone."""

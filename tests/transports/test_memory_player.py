@@ -275,6 +275,7 @@ def test_under_wine_it_is_told_by_its_content_in_the_same_server(pages, monkeypa
             os.unlink(path)
 
 
+@pytest.mark.check
 @pytest.mark.rt
 def test_of_four_vehicles_whose_order_changes_as_they_drive_rfactor_2s_player_is_read_alone():
     """The virtual game changes the order each second; every packet is one that was written for the player."""

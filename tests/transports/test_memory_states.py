@@ -351,6 +351,7 @@ def test_iracings_state_is_read_360_times_a_second_and_its_angles_60_times():
     assert (source.gather.samples, source.gather.sample_hz) == (6, 360.0)
 
 
+@pytest.mark.check
 @pytest.mark.rt
 def test_the_virtual_iracing_gives_the_samples_that_it_wrote():
     """What is sampled comes to the bit; angles as near as a straight line over 1/60 s is to a drive."""

@@ -45,11 +45,11 @@ def time():
 # The emitter's counters.
 
 
-def output(emitter, url):
+def output(emitter, url, beside=False):
     sender, address = open_sender(url)
     fail_if_unheard(sender)
     stream = dk.STREAMS["motion"]
-    emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
+    emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults), beside=beside)
 
 
 @linux
@@ -71,6 +71,50 @@ def test_a_port_at_which_nobody_listens_is_noticed_and_whoever_comes_later_misse
     assert rig.emitter.outputs()[0] == {"sent": 400, "unheard": 200, "refused": 0, "error": 0}
     rig.emitter.run(ticks=100)  # it has gone again
     assert rig.emitter.outputs()[0]["unheard"] == 299
+
+
+def bound(port):
+    """Return a socket that somebody listens at."""
+    platform = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    platform.bind(("127.0.0.1", port))
+    return platform
+
+
+@linux
+@pytest.mark.rt
+def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itself():
+    rig, port = Rig(), free_port(socket.SOCK_DGRAM)
+    output(rig.emitter, f"udp://127.0.0.1:{port}")
+    with bound(port):
+        rig.frames_for(5.0)
+        assert rig.emitter.state == "RUNNING"
+    rig.frames_for(0.1)  # shorter than the hold time
+    assert rig.emitter.state == "RUNNING"
+    rig.frames_for(3.0)
+    moves = [(each["to"], each["reason"]) for each in rig.emitter.transitions()]
+    assert moves[-2:] == [("PARKING", "output_unheard"), ("OFFLINE", "neutral_reached")]
+    with bound(port) as platform:
+        rig.frames_for(2.9)
+        assert rig.emitter.state == "OFFLINE"
+        platform.settimeout(30)
+        assert len({platform.recv(4096)[20:60] for _ in range(100)}) == 1  # at rest
+        rig.frames_for(2.5)
+        assert rig.emitter.state == "RUNNING"
+        assert rig.trace["weight"][-1] == 1.0
+
+
+@linux
+@pytest.mark.rt
+@pytest.mark.parametrize("beside", [False, True], ids=["nobody has been there", "gauges"])
+def test_who_only_looks_on_and_who_takes_the_gauges_away_leave_the_platform_alone(beside):
+    rig, port = Rig(), free_port(socket.SOCK_DGRAM)
+    output(rig.emitter, f"udp://127.0.0.1:{port}", beside)
+    if beside:
+        with bound(port):
+            rig.frames_for(5.0)
+    rig.frames_for(8.0)
+    assert rig.emitter.outputs()[0]["unheard"] > 2000
+    assert rig.emitter.state == "RUNNING"
 
 
 @pytest.mark.rt

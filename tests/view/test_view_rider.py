@@ -265,6 +265,7 @@ def test_a_wave_moves_one_axis_by_what_is_asked_and_parks_by_itself(listens, tmp
         assert [move["reason"] for move in engine.stats()["transitions"]][-2:] == ["operator_park", "neutral_reached"]
 
 
+@pytest.mark.check
 @pytest.mark.rt
 def test_a_wave_is_refused_where_it_could_meet_a_drive():
     with Engine(profile(SOON)) as engine:

@@ -55,6 +55,8 @@ def session(rows, folder, *overrides, car=None, record=None, after=lambda pipeli
             after(pipeline, index)
             pipeline.emitter.run(until_ns=START + round(index * 1e9 / RATE_HZ))
             feeder.feed(row.tobytes())
+            if record is not None and index % 100 == 0:  # seconds pass faster than a disk writes
+                eventually(lambda: not any(ring.waiting for ring in pipeline.recorder._rings))
         keeper.end()
     return pipeline, keeper
 

@@ -139,7 +139,6 @@ def test_the_unit_is_advised_where_an_acceleration_is_a_multiple(evidence, times
     assert advised in _remedy(Finding("surge and speed", "wrong", evidence, times=times))
 
 
-@pytest.mark.check
 @pytest.mark.rt
 @pytest.mark.parametrize(("system", "words"), [(["--system", "morai"], "not allowed"), ([], "nothing came")])
 def test_what_is_not_heard_is_said(system, words):

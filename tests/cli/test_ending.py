@@ -261,6 +261,7 @@ def test_a_program_that_the_system_ends_is_at_rest_in_time(installed, ending, st
 LOOSE = "if engine := make('supervisor.leave_s=1').start():"  # what ends it is the interpreter's exit
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("ordinary", ["engine.stop()", "sys.exit(0)"])
 @pytest.mark.parametrize("start", ["with make('supervisor.leave_s=1') as engine:", LOOSE])
 def test_a_program_that_the_system_ends_in_its_ordinary_end_is_at_rest_in_time(installed, start, ordinary):
@@ -278,6 +279,7 @@ def test_a_program_that_the_system_ends_in_its_ordinary_end_is_at_rest_in_time(i
     assert_left(installed.motion.packets, 2.5)  # leave_s, and what it took to see that it fades
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("ending", ["SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("late", [False, True], ids=["first", "in_an_ordinary_fade"])
 def test_a_run_that_the_system_ends_is_at_rest_in_time(installed, ending, late):

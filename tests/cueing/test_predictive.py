@@ -235,6 +235,7 @@ def test_when_all_plans_fail_the_platform_stops_safely(rng):
     assert alone.counts["stopped"] > 0.9 * alone.counts["failed"] > 0
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("name", "size", "share"), [(None, 4.0, 0.0), ("hexapod-dim", 2.0, 0.01), ("hexapod-cranks", 2.0, 0.01)]
 )

@@ -59,6 +59,7 @@ def claims_of(rng, limit, n):
     return rows
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("evident", [True, False])
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_claim_is_judged_as_by_the_whole_test(probe, rng, limit, evident):

@@ -82,14 +82,15 @@ def wrong(path, text):
         return []
     if own not in LINE:
         return [f"{path}: there is no room {own!r}"]
-    used = [name.split(".")[1] for name in imports(path, text) if name.startswith("motioncue.")]
+    names = list(imports(path, text))
+    used = [name.split(".")[1] for name in names if name.startswith("motioncue.")]
     used += [name.split("/")[1].partition(".")[0] for name in headers(path, text) if name.startswith("motioncue/")]
     found = [
         f"{path}: {own} imports {room}, which is not above it"
         for room in used
         if room != own and LINE.get(room, len(ROOMS)) >= LINE[own]
     ]
-    if LINE[own] < LINE["cli"] and "motioncue" in imports(path, text):
+    if LINE[own] < LINE["cli"] and "motioncue" in names:
         found.append(f"{path}: imports the bare package")
     if not SYSTEM_CALLS.fullmatch(path):
         found += [
@@ -99,7 +100,7 @@ def wrong(path, text):
         ]
         found += [
             f"{path}: imports {name}, which not every system has"
-            for name in imports(path, text)
+            for name in names
             if name.split(".")[0] in SYSTEM_MODULES
         ]
     return found

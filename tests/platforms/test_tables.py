@@ -134,6 +134,7 @@ def test_the_legs_take_what_a_slow_sled_cannot_follow():
     assert sent[-1, -1] == pytest.approx(0.15, abs=1e-6)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("jerk", [None, 60.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_three_tables_and_the_legs_keep_their_bounds_for_any_cue(kind, jerk, rng):

@@ -232,6 +232,7 @@ def test_rates_from_unevenly_arriving_attitudes_stay_within_the_bound_of_the_fil
         assert np.sqrt(np.mean(error**2)) < turning * step / (math.sqrt(12) * delay_s), name
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("delay_s", [0.04, 0.08, 0.2])
 def test_a_steady_turn_has_the_error_that_evenly_spread_arrivals_give(delay_s):
     """In the mean square w J / (sqrt(12) d), times d (1 - a) / T sqrt(2 / (1 + a)) of the samples, a = exp(-T / d).

@@ -164,6 +164,7 @@ def test_first_comes_the_share_of_rest_and_then_the_scores(whole):
     assert last["number"] == 7
 
 
+@pytest.mark.check
 def test_a_platform_that_stands_still_has_all_of_the_error_at_rest_and_scores_0(whole):
     still = whole[-1]["columns"]["now"]
     assert still["ratio"] == pytest.approx(1.0, abs=1e-9)

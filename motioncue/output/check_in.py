@@ -108,6 +108,8 @@ class CheckedIn:
                 self._exchange(exchange, LEAVING_S)
             except OSError as error:  # the next message may be the one that lets go of the platform
                 failed = failed or str(error)
+        if self._lost and not failed:  # what is sent after that may be accepted, and reaches nobody
+            failed = f"{self._url}: closed by the controller"
         if failed:
             self._log.warning("%s; perhaps it is not checked out", failed)
         with contextlib.suppress(OSError):

@@ -50,6 +50,7 @@ def output(emitter, url, beside=False):
     fail_if_unheard(sender)
     stream = dk.STREAMS["motion"]
     emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults), beside=beside)
+    return sender
 
 
 @linux
@@ -114,6 +115,35 @@ def test_who_only_looks_on_and_who_takes_the_gauges_away_leave_the_platform_alon
             rig.frames_for(5.0)
     rig.frames_for(8.0)
     assert rig.emitter.outputs()[0]["unheard"] > 2000
+    assert rig.emitter.state == "RUNNING"
+
+
+@linux
+@pytest.mark.rt
+def test_packets_that_the_system_refuses_now_and_then_do_not_park_the_platform():
+    """Only refusals that last for longer than the hold time, 0.1 s, do."""
+    rig, port = Rig(), free_port(socket.SOCK_DGRAM)
+    sender = output(rig.emitter, f"udp://127.255.255.255:{port}")
+
+    def allow(allowed):
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, int(allowed))
+
+    allow(True)
+    rig.frames_for(5.0)
+    for _ in range(6):
+        allow(False)
+        rig.frames_for(0.05)
+        allow(True)
+        rig.frames_for(1.0)
+    assert rig.emitter.outputs()[0]["refused"] > 60
+    assert rig.emitter.state == "RUNNING"
+    allow(False)
+    rig.frames_for(0.2)
+    assert rig.emitter.transitions()[-1]["reason"] == "output_unheard"
+    allow(True)
+    rig.frames_for(2.9)
+    assert rig.emitter.state == "OFFLINE"
+    rig.frames_for(2.0)
     assert rig.emitter.state == "RUNNING"
 
 

@@ -16,6 +16,7 @@ from motioncue.cli.terminal import engine_rows, none_received
 from motioncue.engine.journal import Journal, Outputs
 from motioncue.output import dk
 from motioncue.transports.endpoint import connect, fail_if_unheard, open_sender
+from motioncue.view.model import replied
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say that nobody listens")
 if sys.platform == "win32":
@@ -81,6 +82,11 @@ def bound(port):
     return platform
 
 
+def said_of_platform(emitter):
+    """Return what the terminal, `--json` and the page say of a platform that answers nothing."""
+    return replied({"outputs": emitter.outputs()}, int(emitter.newest()["operation"][0]))
+
+
 @linux
 @pytest.mark.rt
 def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itself():
@@ -94,6 +100,7 @@ def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itse
     rig.frames_for(3.0)
     moves = [(each["to"], each["reason"]) for each in rig.emitter.transitions()]
     assert moves[-2:] == [("PARKING", "output_unheard"), ("OFFLINE", "neutral_reached")]
+    assert said_of_platform(rig.emitter) == ["nobody listens"]
     with bound(port) as platform:
         rig.frames_for(2.9)
         assert rig.emitter.state == "OFFLINE"
@@ -102,6 +109,7 @@ def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itse
         rig.frames_for(2.5)
         assert rig.emitter.state == "RUNNING"
         assert rig.trace["weight"][-1] == 1.0
+        assert said_of_platform(rig.emitter) == []
 
 
 @linux

@@ -150,6 +150,9 @@ ctypedef struct Sink:
     int64_t troubles        # of `unheard` and `refused`, as many as the last tick knew of
     int64_t troubled        # when the newest of them was [ns]; 0: nothing sent yet
     int64_t trouble         # when the first of them was that have followed one another since [ns]
+    int64_t refusals        # of `refused`, as many as the last tick knew of
+    bint refusing           # whether the newest of them was a refusal
+    bint passed             # and the system has taken what was sent next
 
 
 ctypedef struct Other:      # a packet that goes to a sink beside those of the motion
@@ -283,9 +286,12 @@ cdef inline int unheard(Sinks* s, int64_t deadline, int64_t hold) noexcept nogil
         if sink.troubled == 0:
             sink.troubled = sink.trouble = deadline
         if troubles != sink.troubles:
-            if deadline - sink.troubled > HEARD_NS:
+            if deadline - sink.troubled > HEARD_NS or sink.passed:
                 sink.trouble = deadline
-            sink.troubles, sink.troubled = troubles, deadline
+            sink.refusing, sink.passed = sink.refused != sink.refusals, False
+            sink.troubles, sink.troubled, sink.refusals = troubles, deadline, sink.refused
+        elif sink.refusing and sink.troubled - sink.trouble <= hold:
+            sink.passed = True      # a refusal is told at once: unlike a listener's absence, it is over with the next packet
         if deadline - sink.troubled > HEARD_NS:
             sink.listened = True
         elif sink.listened and sink.troubled - sink.trouble > hold:

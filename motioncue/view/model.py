@@ -254,12 +254,12 @@ TROUBLES = {
 def replied(stats: Mapping[str, Any], operation: int) -> list[str]:
     """Return what the platform says about itself, in words, from a run's statistics and a tick's `operation`.
 
-    Empty if no reply of it is described.
+    If no reply of it is described, all that can be known is that nobody listens; empty if somebody does.
     """
     heard = [output["replies"] for output in stats["outputs"] if "replies" in output]
-    if not heard:
-        return []
     words = [word for flag, word in TROUBLES.items() if operation & flag]
+    if not heard:
+        return words
     if not sum(each["received"] for each in heard):
         words = ["no reply yet"]
     for each in heard:

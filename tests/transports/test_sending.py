@@ -16,6 +16,7 @@ from motioncue.cli.terminal import engine_rows, none_received
 from motioncue.engine.journal import Journal, Outputs
 from motioncue.output import dk
 from motioncue.transports.endpoint import connect, fail_if_unheard, open_sender
+from motioncue.view.model import replied
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say that nobody listens")
 if sys.platform == "win32":
@@ -50,6 +51,7 @@ def output(emitter, url, beside=False):
     fail_if_unheard(sender)
     stream = dk.STREAMS["motion"]
     emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults), beside=beside)
+    return sender
 
 
 @linux
@@ -80,6 +82,11 @@ def bound(port):
     return platform
 
 
+def said_of_platform(emitter):
+    """Return what the terminal, `--json` and the page say of a platform that answers nothing."""
+    return replied({"outputs": emitter.outputs()}, int(emitter.newest()["operation"][0]))
+
+
 @linux
 @pytest.mark.rt
 def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itself():
@@ -93,6 +100,7 @@ def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itse
     rig.frames_for(3.0)
     moves = [(each["to"], each["reason"]) for each in rig.emitter.transitions()]
     assert moves[-2:] == [("PARKING", "output_unheard"), ("OFFLINE", "neutral_reached")]
+    assert said_of_platform(rig.emitter) == ["nobody listens"]
     with bound(port) as platform:
         rig.frames_for(2.9)
         assert rig.emitter.state == "OFFLINE"
@@ -101,6 +109,7 @@ def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itse
         rig.frames_for(2.5)
         assert rig.emitter.state == "RUNNING"
         assert rig.trace["weight"][-1] == 1.0
+        assert said_of_platform(rig.emitter) == []
 
 
 @linux
@@ -114,6 +123,35 @@ def test_who_only_looks_on_and_who_takes_the_gauges_away_leave_the_platform_alon
             rig.frames_for(5.0)
     rig.frames_for(8.0)
     assert rig.emitter.outputs()[0]["unheard"] > 2000
+    assert rig.emitter.state == "RUNNING"
+
+
+@linux
+@pytest.mark.rt
+def test_packets_that_the_system_refuses_now_and_then_do_not_park_the_platform():
+    """Only refusals that last for longer than the hold time, 0.1 s, do."""
+    rig, port = Rig(), free_port(socket.SOCK_DGRAM)
+    sender = output(rig.emitter, f"udp://127.255.255.255:{port}")
+
+    def allow(allowed):
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, int(allowed))
+
+    allow(True)
+    rig.frames_for(5.0)
+    for _ in range(6):
+        allow(False)
+        rig.frames_for(0.05)
+        allow(True)
+        rig.frames_for(1.0)
+    assert rig.emitter.outputs()[0]["refused"] > 60
+    assert rig.emitter.state == "RUNNING"
+    allow(False)
+    rig.frames_for(0.2)
+    assert rig.emitter.transitions()[-1]["reason"] == "output_unheard"
+    allow(True)
+    rig.frames_for(2.9)
+    assert rig.emitter.state == "OFFLINE"
+    rig.frames_for(2.0)
     assert rig.emitter.state == "RUNNING"
 
 

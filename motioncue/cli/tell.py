@@ -153,8 +153,13 @@ class Hearing:
         self._socket.settimeout(LOOK_S)
         self._file.callback(path.unlink, missing_ok=True)
         if not PORTS:
-            self._socket.bind(str(path))
+            # Its name comes last: whoever was refused there would take the run for one that was killed, and remove it.
+            hidden = path.with_suffix(".new")
+            hidden.unlink(missing_ok=True)
+            self._file.callback(hidden.unlink, missing_ok=True)
+            self._socket.bind(str(hidden))
             self._socket.listen(4)
+            hidden.rename(path)
             return
         if sys.platform == "win32":  # nobody else at the same port
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
@@ -248,7 +253,7 @@ def reach(path: Path, connection: socket.socket) -> bytes:
         with suppress(PermissionError):  # a run that lives holds it
             path.unlink()
     port, _, word = path.read_bytes().strip().partition(b" ")
-    connection.connect(("127.0.0.1", int(port or b"0")))
+    connection.connect(("127.0.0.1", int(port)))  # a ValueError: it begins, and has written nothing yet
     return word + b" "
 
 

@@ -187,6 +187,27 @@ def test_nothing_runs_and_what_a_killed_run_left_goes(mine):
     assert "'prk'" in tell("prk").stderr
 
 
+def test_who_tells_in_the_moment_in_which_a_run_begins_leaves_it_reachable(mine, monkeypatch):
+    class Socket(socket.socket):
+        def listen(self, *count):
+            assert "nothing runs" in tell().stdout
+            super().listen(*count)
+
+    write = os.fdopen
+
+    def fdopen(*arguments, **options):  # the file of a port, before anything is in it
+        file = write(*arguments, **options)
+        if telling.PORTS:
+            assert "nothing runs" in tell().stdout
+        return file
+
+    monkeypatch.setattr(telling.socket, "socket", Socket)
+    monkeypatch.setattr(telling.os, "fdopen", fdopen)
+    with Hearing(Running(), Interrupts()):
+        assert "ccd-dk-classical" in tell().stdout
+    assert not any(folder().iterdir())
+
+
 @pytest.mark.rt
 @pytest.mark.parametrize("mine", ["ports" if WINDOWS else "sockets"], indirect=True)
 @pytest.mark.check

@@ -60,7 +60,7 @@ def more(session):
     """Run what a quick run leaves out because it takes a second or two, or uses more than the README names."""
     marked = [path for path in sorted(ROOT.glob("tests/**/*.py")) if "mark.check" in path.read_text(encoding="utf-8")]
     marks = "check and not slow and not search and not alone"
-    # One more than processors are asked for: a third of their time is waiting.
+    # One more than the two processors of the machine for which the time is meant: a third of it is waiting.
     options = ["--thin", "-m", marks, "-n", "3", "--dist", "worksteal"]
     python(session, "pytest", *map(str, marked), *options, *session.posargs)
 

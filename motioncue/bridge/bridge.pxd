@@ -513,15 +513,15 @@ cdef inline void chassis_take(ChassisLines* c, const Publication* newest) noexce
     cdef double needed = newest.motion.time - c.taken[c.newest]
     cdef double gap = 1e-9 * interval
     cdef double x
-    cdef int i, k, place
+    cdef int i, k, after
     if 0.0 < gap <= LONGEST_LINE_S and needed < c.behind + 1e9 * LONGEST_LINE_S:
         c.behind = max(needed, c.behind - (c.behind - needed) * gap / (gap + 5.0))
     else:   # a silence, or times that jump: from what is shown on within an interval
         taken = c.tick + <int64_t>(1e9 * p.interval)
         chassis_begin(c, &c.now[0], c.tick, 1e9 * p.interval)
-    place = (c.newest + 1) % KNOTS
-    if place == c.line:
-        place = c.newest    # the ring is full: its last line leads on to this one
+    after = (c.newest + 1) % KNOTS
+    if after == c.line:
+        after = c.newest    # the ring is full: its last line leads on to this one
     for i in range(CHASSIS):
         x = newest.chassis[i]
         if not isfinite(x):
@@ -529,8 +529,8 @@ cdef inline void chassis_take(ChassisLines* c, const Publication* newest) noexce
         elif not isfinite(c.knots[c.newest][i]):
             for k in range(KNOTS):      # no way from nothing, which would be felt as a bump of its whole travel
                 c.knots[k][i] = x
-        c.knots[place][i] = x
-    c.taken[place], c.newest = taken, place
+        c.knots[after][i] = x
+    c.taken[after], c.newest = taken, after
 
 
 cdef inline void chassis_step(

@@ -1,21 +1,17 @@
 """How far wheels are behind when frames are lost or come unevenly, from a source without times of its own."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from delivery_rig import jittered, lost
 from test_chassis_channels import START, Drive, profile_of
 
 
-def _lost(taken, rng):
-    kept = taken[rng.random(len(taken)) > 0.3]
-    return kept, kept + 1e-4
-
-
-def _jittered(taken, rng):
-    return taken, np.maximum.accumulate(taken + rng.uniform(0.0, 0.012, len(taken)))
-
-
 @pytest.mark.parametrize("rate_hz", [60, 250])
-@pytest.mark.parametrize("deliver", [_lost, _jittered])
+@pytest.mark.parametrize(
+    "deliver", [partial(lost, share=0.3), partial(jittered, most_s=0.012)], ids=["lost", "jittered"]
+)
 def test_a_source_without_times_of_its_own_does_not_fall_further_and_further_behind(deliver, rate_hz):
     car = Drive(profile_of())
     taken = np.arange(12 * rate_hz) / rate_hz

@@ -235,25 +235,25 @@ def stalls(taken, delay_s, at, apart_s=0.0003):
     return arrivals
 
 
-def _in_bunches(taken, _rng):
+def in_bunches(taken, _rng):
     return taken, np.repeat(taken[3::4], 4)
 
 
-def _jittered(taken, rng):
-    return taken, np.maximum.accumulate(taken + rng.uniform(0.0, 0.006, len(taken)))
+def jittered(taken, rng, most_s=0.006):
+    return taken, np.maximum.accumulate(taken + rng.uniform(0.0, most_s, len(taken)))
 
 
-def _lost(taken, rng):
-    kept = taken[rng.random(len(taken)) > 0.1]
+def lost(taken, rng, share=0.1):
+    kept = taken[rng.random(len(taken)) > share]
     return kept, kept + 1e-4 * rng.random(len(kept))
 
 
-def _held_up(taken, rng):
+def held_up(taken, rng):
     late = np.where(rng.random(len(taken)) < 0.05, 0.05, 0.0)
     return taken, np.maximum.accumulate(taken + 1e-3 * rng.random(len(taken)) + late)
 
 
-DELIVERIES = (_in_bunches, _jittered, _lost, _held_up)
+DELIVERIES = (in_bunches, jittered, lost, held_up)
 """Functions of when frames were taken [s] and a random generator: which of them come, and when [s]."""
 
 

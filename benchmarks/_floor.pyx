@@ -1,7 +1,7 @@
 """The floor for Python: arrays in, arrays out, with nothing but a C call in between."""
 
 from libc.math cimport INFINITY, M_PI
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 import math
@@ -103,6 +103,7 @@ cdef extern from "floor.h" nogil:
     int64_t floor_hexapod_repeat(rig_t*, hexapod_t*, const motion_t*, uint8_t*, int64_t)
     void floor_filter(filter_t*, int, double, double, double, double, double, double)
     void floor_reset(rig_t*)
+    uint64_t floor_crowded(int64_t)
     void floor_unpack(const uint8_t*, telemetry_t*, int64_t)
     void floor_body(const rig_t*, const telemetry_t*, motion_t*, int64_t)
     void floor_washout(rig_t*, const motion_t*, cue_t*, int64_t)
@@ -111,6 +112,11 @@ cdef extern from "floor.h" nogil:
     void floor_pack(const cue_t*, uint8_t*, int64_t)
     void floor_step(rig_t*, const telemetry_t*, uint8_t*, int64_t)
     int64_t floor_tick(rig_t*, const motion_t*, uint8_t*, int, int, int64_t)
+
+
+def crowded():
+    """Do some 15 microseconds of work that a processor shared with another guest is slower at."""
+    return floor_crowded(10_000)
 
 
 def _sizes():

@@ -1,8 +1,8 @@
 """Compilation of what the benchmarks compare with, with the package's compiler and flags."""
 
-import ast
 import ctypes
 import importlib
+import runpy
 import subprocess
 import sys
 from functools import cache
@@ -21,13 +21,8 @@ PACKAGE = Path(motioncue.__file__).resolve().parents[1]
 
 
 def package_flags() -> list[str]:
-    """Return the flags in the package's setup.py for gcc; what depends on the build (-g) is left out."""
-    for node in ast.walk(ast.parse(SETUP.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.List):
-            flags = [str(item.value) for item in node.elts if isinstance(item, ast.Constant)]
-            if "-ffp-contract=off" in flags:
-                return flags
-    raise RuntimeError(f"{SETUP}: found no list with -ffp-contract=off")
+    """Return the flags of the package's setup.py; what depends on the build (-g) is left out."""
+    return [flag for flag in runpy.run_path(str(SETUP))["COMPILE"] if not flag.startswith("-g")]
 
 
 @cache

@@ -142,7 +142,7 @@ def assert_same(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-1
 
 
 @pytest.fixture
-def versus(benchmark, smoke, counted):
+def versus(benchmark, smoke, counted, modules):
     """Run a candidate and its floor; add a row of the table to the benchmark's extra_info.
 
     Without timing (--benchmark-disable) both run once.  Costs are per item: a call of the candidate handles `items`,
@@ -157,7 +157,7 @@ def versus(benchmark, smoke, counted):
             benchmark(candidate)
             floor()
             return
-        ours, floors = interleaved(candidate, floor, between)
+        ours, floors = interleaved(candidate, floor, between, modules[0].crowded)
         ours = [cost / items for cost in ours]
         floors = [cost / (floor_items or items) for cost in floors]
         benchmark.extra_info["rows"] = [row(figure, against, ours, floors, target=target, faster=faster)]

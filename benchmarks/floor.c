@@ -234,6 +234,16 @@ void floor_reset(rig_t *rig) {
     rig->primed = 0;
 }
 
+/* Work that keeps every unit of a processor busy, so that it is as fast as the share of it that one has. */
+uint64_t floor_crowded(int64_t n) {
+    uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
+    for (int64_t i = 0; i < n; i++) {
+        a = (a ^ 9) + i, b = (b ^ 9) + i, c = (c ^ 9) + i, d = (d ^ 9) + i;
+        e = (e ^ 9) + i, f = (f ^ 9) + i, g = (g ^ 9) + i, h = (h ^ 9) + i;
+    }
+    return a ^ b ^ c ^ d ^ e ^ f ^ g ^ h;
+}
+
 void floor_unpack(const uint8_t *frames, telemetry_t *out, int64_t n) {
     for (int64_t i = 0; i < n; i++) unpack(frames + i * FRAME_SIZE, &out[i]);
 }

@@ -90,6 +90,7 @@ typedef struct {
 void floor_filter(filter_t *f, int order, double gain, double limit, double omega, double zeta, double omega_b,
                   double dt);
 void floor_reset(rig_t *rig);
+uint64_t floor_crowded(int64_t n);
 
 void floor_unpack(const uint8_t *frames, telemetry_t *out, int64_t n);
 void floor_body(const rig_t *rig, const telemetry_t *in, motion_t *out, int64_t n);

@@ -7,7 +7,7 @@ python benchmarks/instructions.py --print      # those that were accepted, as a 
 What is counted are the candidates of the benchmarks: (instructions of two runs - of one run) / calls in a run; or the
 median over calls that differ.  Counts of another compiler, Python or processor say nothing about these, so they are
 only shown.  Ends with status 1 if a count is more than 1 % above what was accepted, and says so where one is 1 % below:
-then accept it, so that it stays.
+then accept it, so that it stays.  An instruction that copies a whole structure counts as one, however long it takes.
 """
 
 import argparse

@@ -134,9 +134,6 @@ cdef double following_jerk(const Bounds* plan, LimiterState* s, double goal, dou
 
 
 cdef extern from "motioncue/safety/limits.h" nogil:
-    enum:
-        SCATTERED "MC_SCATTERED"
-        ANGLES "MC_ANGLES"
     ctypedef struct IdleStates "mc_IdleStates":
         double x[16]
         double v[16]
@@ -155,7 +152,7 @@ cdef extern from "motioncue/safety/limits.h" nogil:
         int now
         int count
         int channels[16]
-        int kinds[16]
+        int angles[16]
     ctypedef struct IdleRoom "mc_IdleRoom":
         pass
     IdleLimits* idle_limits "mc_idle_limits"(IdleRoom* room)

@@ -162,12 +162,10 @@ cdef void limits_join(LimitSet* s) noexcept nogil:
             all.most[i] = 0.5 * M_PI
         all.states[0].x[i], all.states[0].v[i], all.states[0].a[i] = l.state.x, l.state.v, l.state.a
         all.channels[i] = s.channels[i if i < s.count else 0]
-    memset(all.kinds, 0, sizeof(all.kinds))
+    memset(all.angles, 0, sizeof(all.angles))
     for i in range(16):
         if all.most[i] < INFINITY:
-            all.kinds[i // s.lanes] |= ANGLES
-        if all.channels[i] != all.channels[i - i % s.lanes] + i % s.lanes:
-            all.kinds[i // s.lanes] |= SCATTERED
+            all.angles[i // s.lanes] = True
     all.now, all.count = 0, s.count
     s.idle = s.count > 0
 

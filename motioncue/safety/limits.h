@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 enum { MC_LIMITS_PADDED = 16 }; /* channels of a cue that are bounded, filled up to the widest lanes */
-enum { MC_SCATTERED = 1, MC_ANGLES = 2 }; /* of channels in lanes: not next to each other in a cue; some turn, or lean */
 
 typedef struct {
     double x[MC_LIMITS_PADDED], v[MC_LIMITS_PADDED], a[MC_LIMITS_PADDED]; /* as in LimiterState */
@@ -22,7 +21,7 @@ typedef struct {
     int now;
     int count;
     int channels[MC_LIMITS_PADDED]; /* their places in a cue */
-    int kinds[MC_LIMITS_PADDED];    /* of each group of lanes: a sum of the kinds above */
+    int angles[MC_LIMITS_PADDED];   /* of each group of lanes: whether some turn, or lean */
 } mc_IdleLimits;
 
 /* Room for them from an address that wide lanes are read from at once: twice as long if they lie across two such places. */
@@ -130,9 +129,8 @@ static int NAME(limit_channels)(mc_IdleLimits *s, const double *cue) {
         const NAME(Margin) m = {
             AT(value), AT(rate), AT(acceleration), AT(jerk), AT(per_jerk), AT(per_acceleration), AT(ramp)};
         const real before = NAME(load)(from);
-        const int kind = s->kinds[i / LANES];
-        real x = kind & MC_SCATTERED ? NAME(chosen)(cue, s->channels + i) : NAME(load)(cue + s->channels[i]);
-        if (kind & MC_ANGLES) {
+        real x = NAME(chosen)(cue, s->channels + i);
+        if (s->angles[i / LANES]) {
             const real most = AT(most), way = x - before;
             const flag turns = NAME(negative)(AT(turns));
             unconstrained &= (NAME(magnitude)(x) <= most) & (NAME(pick)(turns, NAME(magnitude)(way), ALL(0.0)) <= most);

@@ -530,7 +530,7 @@ cdef class Bridge:
             for i in range(ticks.shape[0]):
                 while n < frames.shape[0] and frames[n].time <= ticks[i]:
                     if n == 0 or is_new_motion(&frames[n - 1], &frames[n]):
-                        timeline_frame(&timeline, frames[n].time, frames[n].frame_time)
+                        timeline_frame(&timeline, frames[n].time, frames[n].frame_time, True)
                     n += 1
                 if n > 0:
                     newest.motion = frames[n - 1]

@@ -9,14 +9,16 @@ from motioncue.core.records cimport Placement
 # Timeline.  The time at which each frame was taken, on the local clock, estimated when the frame arrives.
 #
 # A frame can only arrive late, so the earliest arrivals show the offset of the local clock from the simulator's
-# time, and later frames are placed by the simulator's time plus that offset.  A source whose times are only those of
-# arrival has no time of its own: its frames count as taken when they arrived, except that frames closer together
-# than the nominal interval are placed one interval apart, because they had been waiting for each other.  How far
-# apart such frames are is told by the long run alone: by counting them from the end of one bunch to that of another
-# one, however long bunches are.
+# time, and later frames are placed by the simulator's time plus that offset.  The earliest of a few frames is not
+# that of the next few, so the place follows the offset slowly: at once, frames that come often would shake the car.
 #
-# `spent` is the interval between frames for computing slopes: the longer of the simulator's own interval and the
-# interval between arrivals, so that a slope is never larger than the drive's.
+# A source whose times are only those of arrival has no time of its own: its frames count as taken when they arrived,
+# except that frames closer together than the nominal interval are placed one interval apart, because they had been
+# waiting for each other.  How far apart such frames are is told by the long run alone: by counting them from the end
+# of one bunch to that of another one, however long bunches are.
+#
+# The interval between frames for computing slopes is the simulator's own, if it counts frames that never came; else the
+# longer of that and the interval between arrivals, so that a slope is never larger than the drive's.
 
 
 cdef enum:
@@ -28,6 +30,7 @@ ctypedef struct Timeline:
     int64_t arrived         # arrival of the newest frame [ns]
     int64_t own             # simulator's time of the newest frame [ns]
     int64_t late            # its delay relative to the earliest arrivals [ns]
+    int64_t lead            # by how much frames are still placed later than these arrivals tell [ns]
     int64_t min_delay_ns    # smallest `late` in this block, among frames that came at their own pace [ns]
     int block               # number of those frames
     double told             # decaying sum of the simulator's intervals between frames [s]
@@ -48,7 +51,7 @@ ctypedef struct Timeline:
 
 
 cdef void timeline_restart(Timeline* t) noexcept nogil
-cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept nogil
+cdef void timeline_frame(Timeline* t, int64_t now, double frame_time, bint clocked) noexcept nogil
 
 
 # Arrival.  The longest time that can have passed in the simulator between two frames, judged by when they arrived.

@@ -18,6 +18,7 @@ cdef enum:
     EVEN_NS = 50_000_000    # time for which frames come evenly before a first window tells the pace: a bunch is shorter
 
 cdef double SLOWEST_S = 0.05    # interval of the slowest source
+cdef double FOLLOW_S = 0.5      # time constant with which frames follow the offset of the earliest arrivals
 cdef double SAME_S = 1e-6   # the simulator's time is not its own if it agrees with the arrivals to within this
 cdef double KEEP = 1.0 - 1.0 / SEVERAL
 
@@ -145,9 +146,9 @@ cdef bint was_waiting(Timeline* t, int64_t arrival) noexcept nogil:
 cdef int64_t delay_of(Timeline* t, int64_t arrival, int64_t told) noexcept nogil:
     """Return the frame's delay relative to the earliest ones [ns], by the simulator's own time."""
     cdef int64_t late = t.late + arrival - told
-    if late <= 0:
+    if late <= told // 64:              # as early as the earliest, but for a clock that runs a little slower
         t.block = 0
-        return 0
+        return late if late > 0 else 0
     if 4 * arrival > 3 * told:          # a frame of a burst says nothing about the link's delay
         t.min_delay_ns = late if t.block == 0 or late < t.min_delay_ns else t.min_delay_ns
         t.block += 1
@@ -157,13 +158,29 @@ cdef int64_t delay_of(Timeline* t, int64_t arrival, int64_t told) noexcept nogil
     return late
 
 
-cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept nogil:
-    """Place a frame that arrives `now` [ns] with the simulator's time `frame_time` [s]."""
+cdef void follow_offset(Timeline* t, int64_t moved, int64_t told) noexcept nogil:
+    """Go on with a lead when the offset has `moved` [ns]: at most half an interval, beyond which frames move with it.
+
+    Less for a simulator whose time runs at another pace, since its offset moves all the time: none at a sixteenth.
+    """
+    cdef double paced = 16.0 * fabs(t.told - t.arrival_s) / t.arrival_s if t.arrival_s > 0.0 else 1.0
+    cdef double most = 0.5e9 * t.place.interval * (1.0 - paced if paced < 1.0 else 0.0)
+    cdef double lead = (t.lead - moved) * FOLLOW_S / (FOLLOW_S + 1e-9 * told)
+    t.lead = <int64_t>(most if lead > most else (-most if lead < -most else lead))
+
+
+cdef void timeline_frame(Timeline* t, int64_t now, double frame_time, bint clocked) noexcept nogil:
+    """Place a frame that arrives `now` [ns] with the simulator's time `frame_time` [s].
+
+    A time that is `clocked` counts what has passed while frames were lost; a sum of the durations of those that came
+    does not.
+    """
     cdef Placement* p = &t.place
     cdef int64_t own = source_time(frame_time, now)
     cdef int64_t arrival = now - t.arrived
     cdef int64_t told = own - t.own
-    cdef int64_t interval, taken, jump
+    cdef int64_t late = t.late
+    cdef int64_t interval, jump
     cdef bint stamped, waited
     t.arrived = now
     t.own = own
@@ -189,6 +206,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     if stamped:
         p.source_elapsed_ns += told
         t.late = delay_of(t, arrival, told)
+        follow_offset(t, arrival - told - (t.late - late), told)
         update_interval(t, 1e-9 * told)
         set_pace(t, now, 1e-9 * told)
     else:                   # no time of its own, or one that runs at another speed
@@ -201,20 +219,20 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         clamp_interval(t)
         p.source_elapsed_ns += <int64_t>(1e9 * t.usual)
         told = interval if waited or 2 * arrival < interval else arrival
-        t.late = t.block = 0    # lateness counts from here, so what frames had before is no part of it
-    taken = now - t.late
+        t.late = t.lead = t.block = 0   # lateness counts from here, so what frames had before is no part of it
     jump = arrival - told
     # The frame does not continue the motion if that had ended, if it was in a backlog, or if the link's delay has
     # changed.
-    if 2 * (now - p.time) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
+    if 2 * (arrival + late) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
         p.discontinuities += 1
         t.settled = 0
         t.joined = now
     elif t.settled < SETTLED:
         t.settled += 1
-    p.time = taken
+    p.time = now - t.late + t.lead
     p.interval_known = stamped or (t.settled == SETTLED and (t.windows > 0 or now - t.joined >= EVEN_NS))
-    if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
+    # Late, or after frames that are missing and that the simulator does not count.
+    if arrival > told + interval // 2 and not (stamped and clocked):
         told = arrival
     # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.
     if 2 * told < interval or (not stamped and 4 * told < 3 * interval):

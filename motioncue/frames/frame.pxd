@@ -261,7 +261,7 @@ cdef inline void publish_frame(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason = check_plausibility(s, repeats)
     # Repeats of a moving car carry no new motion, so they are not placed in time.
     if not w.quarantined and (not repeats or not s.motion.speed > 1.0):
-        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
+        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time, isfinite(s.newest.stamp))
     if w.spike != ACCEPTED:
         log_measurement(s, SPIKE, w.spike, w.spike_value, w.spike_limit)
     if not w.quarantined or w.lasting:

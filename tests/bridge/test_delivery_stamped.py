@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
-from delivery_rig import GAMES, deliver, worst
+from delivery_rig import GAMES, PERIOD, START, Drive, deliver, jittered, lost, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_delivery import swinging
 
+import motioncue
 from motioncue.bridge.bridge import KINDS
+from motioncue.core.channels import MOTION
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
 
 # Those that stamp frames with a clock.  Gran Turismo 7 counts frames at 60 Hz, so it has no other rate.
 CLOCKS = ("vehicle-physics-pro", *sorted(set(GAMES) - {"gran-turismo-7"}))
@@ -63,6 +67,36 @@ def test_an_old_clock_and_a_rate_that_jumps_are_as_without_stamps(source, bridge
     """The first of the clocks becomes too coarse on the way."""
     taken = jumping(20.0, 500.0, np.full(9, 0.7 + 0.1 * phase), 0.001 * phase)
     check(source, bridge, swinging(phase), taken, np.random.default_rng(phase), 20.0, clock_s, 2.0)
+
+
+@pytest.mark.parametrize("source", ["program", "forza", "x-plane"])
+@pytest.mark.parametrize(("rate", "most"), [(60.0, 1.1), (120.0, 1.3), (250.0, 4.0)])
+def test_frames_that_come_unevenly_do_not_shake_the_car(source, rate, most):
+    """The second derivative of a pitch of 0.05 sin(5 t) is 1.25 at most, and a root of 2 less in the mean [rad/s^2]."""
+    drive = Drive([[(1.5, 5.0, 0.0)], [(1.0, 7.0, 0.0)], [(0.5, 9.0, 0.0)]], [[], [(0.05, 5.0, 0.0)], []])
+    taken = np.arange(0.0, LENGTH_S, 1.0 / rate)
+    run = deliver(drive, source, "predict", *jittered(taken, np.random.default_rng(3)))
+    time = (run.trace["deadline"] - START) * 1e-9
+    shown = run.trace["motion"]["pitch"][(time > 3.0) & (time < LENGTH_S)]
+    shaken = np.diff(shown, 2) / (PERIOD * 1e-9) ** 2
+    assert np.sqrt(np.mean(shaken**2)) <= most * 1.25 / np.sqrt(2.0)
+
+
+def test_a_sum_of_durations_does_not_count_lost_frames():
+    """A frame after a lost one has moved twice as far as its duration says: taken at its word, it would be a dash."""
+    packet = np.dtype([(name, "<f8") for name in ("frame_duration", *(channel.name for channel in MOTION[:11]))])
+    fields = [{"offset": 8 * i, "type": "f8", "channel": name} for i, name in enumerate(packet.names)]
+    source = {"system": "custom", "bridge": "predict", "packet": {"size": packet.itemsize, "fields": fields}}
+    profile = motioncue.load_profile("program-dk", {"source": source, "cueing": {"algorithm": "direct"}}, "limits=none")
+    pipeline = Pipeline(profile, FakeClock(START), trace=4000)
+    pipeline.intake.begin(START)
+    for time, came in zip(*lost(np.arange(480) / 60, np.random.default_rng(5)), strict=True):
+        pipeline.emitter.run(until_ns=START + round(1e9 * came))
+        row = np.zeros((), packet)
+        row["frame_duration"], row["speed"], row["surge"] = 1 / 60, 20.0, 2.0 * np.sin(3.0 * time)
+        pipeline.intake.feed(row.tobytes(), START + round(1e9 * came))
+    slopes = np.abs(np.diff(pipeline.emitter.trace["motion"]["surge"][600:2400])) / (PERIOD * 1e-9)
+    assert slopes.max() < 2.0 * 6.0
 
 
 jumps = {

@@ -30,6 +30,7 @@ cdef inline int take_axes(IntakeState* s) noexcept nogil:
     reason = set_car_axes(&s.frame, s.newest.forward, s.newest.up)
     if memcmp(before.car, s.frame.car, sizeof(before.car)) != 0:
         watch_restart(&s.watch)     # frames in other axes are no evidence about these
+        s.stages.running = False    # and the turn from those to these is none of the car's
     return reason
 
 

@@ -128,7 +128,7 @@ def crawling():
 
 BEFORE = {
     "set aside at its end": aside(LAST),
-    "spikes at its end": aside(*range(COUNT - 16, COUNT, 5)),
+    "spikes at its end": aside(*range(COUNT - 20, COUNT, 4)),
     "three spikes": aside(*range(COUNT - 14, COUNT, 5)),
     "frozen": repeated(15),
     "ahead of the clock": hurried(COUNT - 10),

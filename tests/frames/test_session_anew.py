@@ -13,8 +13,10 @@ from trouble_helpers import START
 from watch_helpers import new_intake, records_of
 
 from motioncue.drive.car import STATE_DTYPE
-from motioncue.frames.intake import Session
+from motioncue.frames.convert import BodyStage
+from motioncue.frames.intake import Intake, Session
 from motioncue.sources.city_car_driving.twin import INIT_PACKAGE
+from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 DT = 1.0 / 60.0
 COUNT = 90
@@ -96,6 +98,29 @@ def stepping():
     return states, times
 
 
+def once(dt):
+    """Return a drive in which one frame claims what nothing shows."""
+    states, times = straight(dt=dt)
+    states["acceleration"][10, 0] = 45.0
+    return states, times
+
+
+def unshown(rate):
+    """Return a drive that claims to turn and goes straight."""
+    states, times = straight()
+    states["angular_velocity"][5:, 2] = rate
+    return states, times
+
+
+def late_step(first):
+    """Return a drive whose acceleration steps and lasts: the first frame shows a sixth of what it claims."""
+    states, times = straight()
+    states["acceleration"][first:, 0] = 30.0
+    states["velocity"][first:, 0] += 30.0 * DT * (1.0 / 6.0 + np.arange(COUNT - first))
+    states["position"][:, 0] = np.cumsum(states["velocity"][:, 0]) * DT
+    return states, times
+
+
 def growing(most):
     """Return what grows to `most` in 30 frames, and stays."""
     return most * np.clip((np.arange(COUNT) - COUNT + 40) / 30.0, 0.0, 1.0)
@@ -142,12 +167,14 @@ BEFORE = {
     "spun": spun(),
     "crawling": crawling(),
     "slow": straight(dt=0.06),
+    "quick": straight(dt=0.004),
 }
 """How the first session goes."""
 
 AFTER = {
     "straight": straight(),
     "at another pace": straight(dt=0.01),
+    "slow, and claims something once": once(0.05),
     "jumps at once": aside(1, 2),
     "aside at once": aside(0),
     "a spike": aside(3),
@@ -159,8 +186,10 @@ AFTER = {
     "frozen before it was alive": repeated(9),
     "frozen": repeated(12),
     "claims a step at once": impossible(2, 4, 45.0),
+    "shows a sixth of a step": late_step(3),
     "steps": stepping(),
     "turning": turning(),
+    "claims to turn": unshown(0.5),
     "crawling": crawling(),
     "bunched": bunched(),
     "fast": paced(1.5),
@@ -173,16 +202,37 @@ SOURCES = {
     "a duration, rates derived": ("city-car-driving", {"rates": "derived"}),
     "a duration, acceleration derived": ("city-car-driving", {"acceleration": "from_velocity"}),
     "a time": ("vehicle-physics-pro", {}),
-    "a time of four bytes": ("city-car-driving", {"frame_time": "time"}),
+    "a time in its duration's place": ("city-car-driving", {"frame_time": "time"}),
+    "a time in whole milliseconds": ("", {}),
     "no time": ("beamng", {}),
     "no time, acceleration derived": ("beamng", {"acceleration": "from_velocity"}),
 }
 """What a source's frames say of their time, and what is derived."""
 
+NAMES = ("position", "velocity", "acceleration", "angular_velocity")
+FIELDS = [Field("time", 0, "<u4"), Field("orientation", 4, "4<f8")]
+FIELDS += [Field(name, 36 + 24 * place, "3<f8") for place, name in enumerate(NAMES)]
+WHOLE = Packet("whole", 132, FIELDS)
+TAKES = [Take("stamp", 0, "time", scale=1e-3), *vector("orientation", "orientation", range(4))]
+TAKES += [take for name in NAMES for take in vector(name, name)]
+NED = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
+
+
+def new(source):
+    """Return a source's intake."""
+    system, options = SOURCES[source]
+    if system:
+        return new_intake(system, 60.0, **options)
+    return Intake([Message(WHOLE, "motion", TAKES).compiled()], BodyStage(**NED))
+
 
 def encoded(source, drive):
     """Return a drive's packets, and when they come [s]."""
     system, options = SOURCES[source]
+    if not system:
+        states = [{name: state[name] for name in ("orientation", *NAMES)} for state in drive[0]]
+        times = (np.floor(1000.0 * drive[0]["time"] + 1e-6) + 5000).astype(int).tolist()
+        return [WHOLE.encode({"time": time, **state}) for time, state in zip(times, states, strict=True)], drive[1]
     rows = records_of(system, drive[0], 60.0)
     if system == "city-car-driving":
         times = drive[0]["time"]
@@ -221,21 +271,17 @@ def feed(intake, packets, begin_ns):
 @cache
 def afresh(source):
     """Return what comes of each second session of a source, if no other came before."""
-    system, options = SOURCES[source]
-    return {
-        name: feed(new_intake(system, 60.0, **options), encoded(source, drive), SECOND) for name, drive in AFTER.items()
-    }
+    return {name: feed(new(source), encoded(source, drive), SECOND) for name, drive in AFTER.items()}
 
 
 @pytest.mark.grid
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("source", SOURCES)
 def test_nothing_is_left_of_the_session_before(source, before):
-    system, options = SOURCES[source]
     first = encoded(source, BEFORE[before])
     began = SECOND - round(1e9 * (float(first[1][-1]) + 0.02))
     for name, expected in afresh(source).items():
-        intake = new_intake(system, 60.0, **options)
+        intake = new(source)
         feed(intake, first, began)
         found = feed(intake, encoded(source, AFTER[name]), SECOND)
         for i, (one, other) in enumerate(zip(found, expected, strict=True)):

@@ -125,6 +125,22 @@ def test_a_car_that_does_not_go_along_its_velocity_is_never_old(share, rejected)
     assert watched(states, "beamng")[0].rejected == rejected
 
 
+@pytest.mark.parametrize(("velocity", "moved", "rejected"), [
+    (-2.0, -0.9, {}),  # along its velocity now
+    (-2.0, 0.9, {}),  # along the one before
+    (2.0, -0.9, {"late": 1}),  # along neither
+])  # fmt: skip
+def test_a_car_that_a_wall_throws_back_goes_along_one_of_its_velocities(velocity, moved, rejected):
+    """It has gone on until it turned round, or back since then; an old frame is behind by both."""
+    states = car(AT + 1, 2.0)
+    states["velocity"][AT, 0] = velocity
+    states["acceleration"][AT, 0] = (velocity - 2.0) / 0.05  # 80 m/s^2, for longer than an interval
+    states["position"][AT, 0] = states["position"][AT - 1, 0] + moved * 2.0 * DT
+    intake, _ = watched(states, "beamng")
+    assert intake.rejected == rejected
+    assert intake.accepted == AT + 1 - len(rejected)
+
+
 # ---- what is claimed and what is shown -------------------------------------------------------------------------------
 
 
@@ -138,6 +154,21 @@ def test_a_step_is_followed_at_once_if_a_quarter_of_it_is_shown(share, followed)
     surge = watched(states)[1]["surge"]
     assert surge[AT] == pytest.approx(30.0 if followed else 0.0, abs=1e-4)
     assert surge[AT + 1] == pytest.approx(30.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(("frames", "share", "followed"), [
+    (30, 0.11, True), (30, 0.085, False), (240, 0.26, True), (240, 0.235, False),
+])  # fmt: skip
+def test_a_state_that_was_repeated_makes_intervals_unclear_for_about_a_second(frames, share, followed):
+    """By an interval, with a time constant of 1 s: of a quarter of a step, 61 % less is due after 30, 2 % after 240."""
+    assert share > 0.25 * (1.0 - (1.0 + DT) ** -frames) if followed else share < 0.25 * (1.0 - (1.0 + DT) ** -frames)
+    at = AT + 1 + frames
+    states = car(at + 1)
+    states["acceleration"][at, 0] = 30.0
+    states["velocity"][at, 0] += 30.0 * DT * share
+    states[AT] = states[AT - 1]
+    surge = watched(states, times=DT * np.arange(at + 1))[1]["surge"]
+    assert surge[at] == pytest.approx(30.0 if followed else 0.0, abs=1e-4)
 
 
 @pytest.mark.parametrize(("left", "believed"), [(0.5, True), (1.0, False)])

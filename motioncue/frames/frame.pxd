@@ -297,7 +297,6 @@ cdef inline bint repeats_state(const IntakeState* s) noexcept nogil:
 
 cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef bint repeats = repeats_state(s)
-    cdef double frame_time = s.frame_time
     cdef int reason
     if s.needs_axes and not s.initialized:
         return BEFORE_INIT
@@ -311,7 +310,6 @@ cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     if reason == ACCEPTED and not repeats and goes_back(s, now):
         reason = LATE
     if reason != ACCEPTED:
-        s.frame_time = frame_time       # undo: a refused frame advances no time
         return reason
     mc_count(&s.counters.accepted, 1)
     publish_frame(s, repeats)

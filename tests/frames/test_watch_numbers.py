@@ -6,9 +6,12 @@ A car goes straight north at 20 m/s, 60 frames a second, and does one thing on e
 import numpy as np
 import pytest
 import quaternion as npq
+from trouble_helpers import START
 from watch_helpers import fed, new_intake, records_of
 
 from motioncue.drive.car import STATE_DTYPE
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.twin import INIT_PACKAGE
 from motioncue.wire.packet import DELAY_S
 
 RATE = 60.0
@@ -47,6 +50,41 @@ def test_velocity_changes_by_the_claim_of_ten_milliseconds_more_and_by_20_m_s2(c
     states["acceleration"][AT, 0] = claimed
     states["velocity"][AT:, 0] += share * (0.5 + claimed * (time + 0.01) + 20.0 * time)
     assert watched(states)[0].discontinuities == found
+
+
+def test_a_car_that_is_stopped_in_its_spin_has_turned_at_the_rate_before():
+    """It has turned by a whole interval at 10 rad/s, and does not turn any more."""
+    states = car()
+    states["angular_velocity"][AT - 10 : AT, 2] = 10.0
+    heading = np.append(0.0, np.cumsum(states["angular_velocity"][:-1, 2]) * DT)
+    states["orientation"] = npq.as_float_array(npq.from_rotation_vector(np.outer(heading, [0.0, 0.0, 1.0])))
+    assert watched(states)[0].discontinuities == {}
+
+
+@pytest.mark.parametrize(("ahead_s", "frames", "found"), [
+    (0.09, 1, {}), (0.5, 1, {"spike": 1}), (0.5, 60, {}), (2.5, 60, {"frame_time_jump": 1}),
+])  # fmt: skip
+def test_one_frame_whose_time_runs_ahead_of_the_clock_is_set_aside(ahead_s, frames, found):
+    """By more than frames may come apart, 0.1 s; a time that goes on so is followed, up to a jump of 2 s."""
+    states = car()
+    rows = records_of("city-car-driving", states, RATE)
+    rows["frame_time"][AT : AT + frames] += ahead_s
+    intake = new_intake("city-car-driving", RATE)
+    fed(intake, rows, states["time"])
+    assert intake.discontinuities == found
+
+
+def test_what_no_head_can_feel_is_not_followed_though_the_car_hardly_moves():
+    """150 rad/s^2 about the car's lateral axis are 150 m/s^2 for a head 1 m in front of it."""
+    states = car()
+    states["angular_acceleration"][AT:, 1] = 150.0
+    intake = city_car_driving.intake(city_car_driving.Options(), head_m=(1.0, 0.0, 0.0))
+    intake.begin(START)
+    intake.feed(INIT_PACKAGE, START)
+    motion = fed(intake, records_of("city-car-driving", states, RATE), states["time"])
+    assert intake.discontinuities == {"impossible_acceleration": 1}
+    assert intake.frozen
+    assert np.abs(motion["heave"]).max() < 1e-6
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.995, {}), (1.005, {"spike": 1})])
@@ -139,6 +177,16 @@ def test_a_car_that_a_wall_throws_back_goes_along_one_of_its_velocities(velocity
     intake, _ = watched(states, "beamng")
     assert intake.rejected == rejected
     assert intake.accepted == AT + 1 - len(rejected)
+
+
+def test_a_session_whose_first_frame_is_refused_begins_at_time_zero():
+    """The simulator's time has begun again, which the second of its frames shows: that one has no attitude."""
+    states = car(AT + 4)
+    states["time"] = np.append(10.0 + DT * np.arange(AT), DT * np.arange(4))
+    states["orientation"][AT + 1] = 0.0
+    intake, motion = watched(states, "vehicle-physics-pro", times=DT * np.arange(AT + 4))
+    assert intake.rejected == {"late": 1, "quaternion": 1}
+    assert motion["frame_time"][-2:] == pytest.approx([0.0, DT], abs=1e-9)
 
 
 # ---- what is claimed and what is shown -------------------------------------------------------------------------------

@@ -172,6 +172,15 @@ cdef inline void claims_to_world(const Stages* s, const Telemetry* said, Telemet
         )
 
 
+cdef inline void derive_anew(Stages* s) noexcept nogil:
+    """Forget the frame to compare with, and what was derived: until the next frames tell, it is zero."""
+    cdef int i
+    s.running = False
+    s.settled = 0.0
+    for i in range(3):
+        s.rate[i] = s.acceleration[i] = 0.0
+
+
 cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure, bint lost) noexcept nogil:
     """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros.
 
@@ -192,9 +201,7 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure, b
             s.rate[i] += share * (turn[i] / dt - s.rate[i])
             s.acceleration[i] += share * ((t.velocity[i] - s.velocity[i]) / dt - s.acceleration[i])
     else:
-        s.settled = 0.0
-        for i in range(3):
-            s.rate[i] = s.acceleration[i] = 0.0
+        derive_anew(s)
     for i in range(3):
         s.velocity[i] = t.velocity[i]
     for i in range(4):

@@ -10,8 +10,8 @@ from motioncue.core.threads cimport (
 )
 from motioncue.core.records cimport CHASSIS, MOVING, Motion, Placement, Publication, Telemetry, publication_write
 from motioncue.frames.convert cimport (
-    SETTLED, BodyFrame, attitude_to_body, car_to_body, claims_to_body, claims_to_world, derive, derives,
-    derives_rates, set_car_axes, to_world,
+    SETTLED, BodyFrame, attitude_to_body, car_to_body, claims_to_body, claims_to_world, derive,
+    derive_anew, derives, derives_rates, set_car_axes, to_world,
 )
 from motioncue.frames.plausibility cimport (
     Watch, check_claims, is_overtaken, length, length3, restart_claims, watch_restart, watch_step,
@@ -30,6 +30,7 @@ cdef inline int take_axes(IntakeState* s) noexcept nogil:
     reason = set_car_axes(&s.frame, s.newest.forward, s.newest.up)
     if memcmp(before.car, s.frame.car, sizeof(before.car)) != 0:
         watch_restart(&s.watch)     # frames in other axes are no evidence about these
+        derive_anew(&s.stages)      # and the turn from those to these is none of the car's
     return reason
 
 
@@ -296,7 +297,6 @@ cdef inline bint repeats_state(const IntakeState* s) noexcept nogil:
 
 cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef bint repeats = repeats_state(s)
-    cdef double frame_time = s.frame_time
     cdef int reason
     if s.needs_axes and not s.initialized:
         return BEFORE_INIT
@@ -310,7 +310,6 @@ cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     if reason == ACCEPTED and not repeats and goes_back(s, now):
         reason = LATE
     if reason != ACCEPTED:
-        s.frame_time = frame_time       # undo: a refused frame advances no time
         return reason
     mc_count(&s.counters.accepted, 1)
     publish_frame(s, repeats)

@@ -11,7 +11,7 @@ from motioncue.core.threads cimport (
     ring_write,
 )
 from motioncue.core.records cimport CHASSIS, Motion, Publication, PublicationSlot, Telemetry
-from motioncue.frames.convert cimport BodyFrame, Stages
+from motioncue.frames.convert cimport BodyFrame, Stages, derive_anew
 from motioncue.frames.arrival_clock cimport Stamps, Timeline, timeline_restart
 from motioncue.frames.plausibility cimport Observation, Watch, watch_restart
 from motioncue.wire.messages cimport MC_CIPHER_BYTES, Messages, Reply, mc_cipher
@@ -157,7 +157,7 @@ cdef inline void forget(IntakeState* s) noexcept nogil:
     s.part_time = 0
     s.began = 0
     timeline_restart(&s.timeline)
-    s.stages.running = False
+    derive_anew(&s.stages)
     s.fallen = 0
     watch_restart(&s.watch)
     for i in range(CHASSIS if s.publication.with_chassis else 0):

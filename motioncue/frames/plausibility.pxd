@@ -272,8 +272,7 @@ cdef inline double attitude_change(const double (*before)[3], const double (*now
 
 cdef inline void watch_restart(Watch* w) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
-    w.armed = w.quarantined = w.ahead_of_clock = w.moves_along = False
-    w.plausible = True
+    w.armed = w.quarantined = w.ahead_of_clock = False
     w.contradicted = ACCEPTED
     w.changes = 0
     w.spikes = w.repeated = 0.0

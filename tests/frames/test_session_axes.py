@@ -20,7 +20,9 @@ from helpers import (
 from scipy.spatial.transform import Rotation
 
 from motioncue.sources.beamng import packets as beamng
+from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.wire.packet import Derivation
 
 
 def in_axes(packages, forward, up):
@@ -140,3 +142,45 @@ def test_the_world_of_the_newest_frame_is_north_east_down_whatever_the_axes(monk
     intake.feed(beamng.MOTION.encode(values), 0)
     rows = np.array([north, np.cross(down, north), down])
     np.testing.assert_allclose(intake.world(), [rows @ place, rows @ speed], rtol=1e-6)
+
+
+# What is derived, when a car with other axes comes in mid-session.
+
+DERIVED = 60
+"""Frames before the other car."""
+
+
+def changed_car(axes, speeds, rates="derived", acceleration="native", pause_s=2.0):
+    """Return the motion of each frame of a car that goes straight north, 60 a second, with other axes after a pause."""
+    session = city_car_driving.intake(city_car_driving.Options(rates=rates), derivation=Derivation(acceleration))
+    session.begin(0)
+    session.feed(init(), 0)
+    rows = []
+    for i in range(2 * DERIVED):
+        before = i < DERIVED
+        speed = speeds[not before]
+        way = -speed * i / 60.0
+        now = round(1e9 * (1.0 + i / 60.0 + (0.0 if before else pause_s)))
+        package = frame(position=(0, 0, way), velocity=(0, 0, -speed), orientation=(0, 1, 0, 0))
+        if i == DERIVED:
+            session.feed(init(*AXES[axes]), now)
+        session.feed(package if before else in_axes([package], *AXES[axes])[0], now)
+        rows.append(session.newest())
+    assert session.discontinuities == {"reconnect": 1}
+    return np.concatenate(rows)
+
+
+@pytest.mark.parametrize("axes", ["right-handed Y-up", "X forward, Z up", "Y forward, Z up", "oblique"])
+def test_a_car_with_other_axes_that_goes_straight_on_does_not_turn(axes):
+    """The quaternion jumps by the turn from one car's axes to the other's; the car's attitude does not change."""
+    motion = changed_car(axes, (20.0, 20.0))
+    for name in ("roll_rate", "pitch_rate", "yaw_rate"):
+        np.testing.assert_allclose(motion[name], 0.0, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("speeds", [(20.0, 5.0), (5.0, 20.0), (20.0, 20.5)])
+def test_a_car_with_other_axes_has_not_gained_its_speed_in_one_frame(speeds):
+    """What the car before it did says nothing of how it came to its speed, which does not change from then on."""
+    motion = changed_car("X forward, Z up", speeds, rates="world", acceleration="from_velocity")
+    for name in ("surge", "sway", "heave"):
+        np.testing.assert_allclose(motion[name], 0.0, atol=1e-3, err_msg=name)

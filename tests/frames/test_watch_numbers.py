@@ -6,9 +6,12 @@ A car goes straight north at 20 m/s, 60 frames a second, and does one thing on e
 import numpy as np
 import pytest
 import quaternion as npq
+from trouble_helpers import START
 from watch_helpers import fed, new_intake, records_of
 
 from motioncue.drive.car import STATE_DTYPE
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.twin import INIT_PACKAGE
 from motioncue.wire.packet import DELAY_S
 
 RATE = 60.0
@@ -47,6 +50,41 @@ def test_velocity_changes_by_the_claim_of_ten_milliseconds_more_and_by_20_m_s2(c
     states["acceleration"][AT, 0] = claimed
     states["velocity"][AT:, 0] += share * (0.5 + claimed * (time + 0.01) + 20.0 * time)
     assert watched(states)[0].discontinuities == found
+
+
+def test_a_car_that_is_stopped_in_its_spin_has_turned_at_the_rate_before():
+    """It has turned by a whole interval at 10 rad/s, and does not turn any more."""
+    states = car()
+    states["angular_velocity"][AT - 10 : AT, 2] = 10.0
+    heading = np.append(0.0, np.cumsum(states["angular_velocity"][:-1, 2]) * DT)
+    states["orientation"] = npq.as_float_array(npq.from_rotation_vector(np.outer(heading, [0.0, 0.0, 1.0])))
+    assert watched(states)[0].discontinuities == {}
+
+
+@pytest.mark.parametrize(("ahead_s", "frames", "found"), [
+    (0.09, 1, {}), (0.5, 1, {"spike": 1}), (0.5, 60, {}), (2.5, 60, {"frame_time_jump": 1}),
+])  # fmt: skip
+def test_one_frame_whose_time_runs_ahead_of_the_clock_is_set_aside(ahead_s, frames, found):
+    """By more than frames may come apart, 0.1 s; a time that goes on so is followed, up to a jump of 2 s."""
+    states = car()
+    rows = records_of("city-car-driving", states, RATE)
+    rows["frame_time"][AT : AT + frames] += ahead_s
+    intake = new_intake("city-car-driving", RATE)
+    fed(intake, rows, states["time"])
+    assert intake.discontinuities == found
+
+
+def test_what_no_head_can_feel_is_not_followed_though_the_car_hardly_moves():
+    """150 rad/s^2 about the car's lateral axis are 150 m/s^2 for a head 1 m in front of it."""
+    states = car()
+    states["angular_acceleration"][AT:, 1] = 150.0
+    intake = city_car_driving.intake(city_car_driving.Options(), head_m=(1.0, 0.0, 0.0))
+    intake.begin(START)
+    intake.feed(INIT_PACKAGE, START)
+    motion = fed(intake, records_of("city-car-driving", states, RATE), states["time"])
+    assert intake.discontinuities == {"impossible_acceleration": 1}
+    assert intake.frozen
+    assert np.abs(motion["heave"]).max() < 1e-6
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.995, {}), (1.005, {"spike": 1})])
@@ -125,6 +163,32 @@ def test_a_car_that_does_not_go_along_its_velocity_is_never_old(share, rejected)
     assert watched(states, "beamng")[0].rejected == rejected
 
 
+@pytest.mark.parametrize(("velocity", "moved", "rejected"), [
+    (-2.0, -0.9, {}),  # along its velocity now
+    (-2.0, 0.9, {}),  # along the one before
+    (2.0, -0.9, {"late": 1}),  # along neither
+])  # fmt: skip
+def test_a_car_that_a_wall_throws_back_goes_along_one_of_its_velocities(velocity, moved, rejected):
+    """It has gone on until it turned round, or back since then; an old frame is behind by both."""
+    states = car(AT + 1, 2.0)
+    states["velocity"][AT, 0] = velocity
+    states["acceleration"][AT, 0] = (velocity - 2.0) / 0.05  # 80 m/s^2, for longer than an interval
+    states["position"][AT, 0] = states["position"][AT - 1, 0] + moved * 2.0 * DT
+    intake, _ = watched(states, "beamng")
+    assert intake.rejected == rejected
+    assert intake.accepted == AT + 1 - len(rejected)
+
+
+def test_a_session_whose_first_frame_is_refused_begins_at_time_zero():
+    """The simulator's time has begun again, which the second of its frames shows: that one has no attitude."""
+    states = car(AT + 4)
+    states["time"] = np.append(10.0 + DT * np.arange(AT), DT * np.arange(4))
+    states["orientation"][AT + 1] = 0.0
+    intake, motion = watched(states, "vehicle-physics-pro", times=DT * np.arange(AT + 4))
+    assert intake.rejected == {"late": 1, "quaternion": 1}
+    assert motion["frame_time"][-2:] == pytest.approx([0.0, DT], abs=1e-9)
+
+
 # ---- what is claimed and what is shown -------------------------------------------------------------------------------
 
 
@@ -138,6 +202,21 @@ def test_a_step_is_followed_at_once_if_a_quarter_of_it_is_shown(share, followed)
     surge = watched(states)[1]["surge"]
     assert surge[AT] == pytest.approx(30.0 if followed else 0.0, abs=1e-4)
     assert surge[AT + 1] == pytest.approx(30.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(("frames", "share", "followed"), [
+    (30, 0.11, True), (30, 0.085, False), (240, 0.26, True), (240, 0.235, False),
+])  # fmt: skip
+def test_a_state_that_was_repeated_makes_intervals_unclear_for_about_a_second(frames, share, followed):
+    """By an interval, with a time constant of 1 s: of a quarter of a step, 61 % less is due after 30, 2 % after 240."""
+    assert share > 0.25 * (1.0 - (1.0 + DT) ** -frames) if followed else share < 0.25 * (1.0 - (1.0 + DT) ** -frames)
+    at = AT + 1 + frames
+    states = car(at + 1)
+    states["acceleration"][at, 0] = 30.0
+    states["velocity"][at, 0] += 30.0 * DT * share
+    states[AT] = states[AT - 1]
+    surge = watched(states, times=DT * np.arange(at + 1))[1]["surge"]
+    assert surge[at] == pytest.approx(30.0 if followed else 0.0, abs=1e-4)
 
 
 @pytest.mark.parametrize(("left", "believed"), [(0.5, True), (1.0, False)])

@@ -119,6 +119,7 @@ cdef class Emitter:
     cdef Along _along           # what was felt along the way so far
     cdef Tick _tick
     cdef int _driven            # the first output that moves actuators, or -1
+    cdef list _movers           # every output that moves the platform
     cdef TickSlot _newest       # slot from the emitter to whoever watches
     cdef Tick _viewed
     cdef Counts _counts
@@ -165,6 +166,8 @@ cdef class Emitter:
         moving = [i for i, chain in enumerate(settings.chains) if "actuator_1" in chain.fills]
         # One that says which pose the platform has moves none, unless there is no other.
         self._driven = min(moving, key=lambda i: ("pose_up" in settings.chains[i].fills, i), default=-1)
+        own = [i for i, chain in enumerate(settings.chains) if "pose_up" not in chain.fills] or moving
+        self._movers = [i for i in own if i in moving] or own[:1]
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
@@ -387,7 +390,7 @@ cdef class Emitter:
             raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
         if not 0 <= output < self._outputs:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._outputs - 1}")
-        sink.output, sink.moves = output, not beside and output == max(self._driven, 0)
+        sink.output, sink.moves = output, not beside and output in self._movers
         cdef uint8_t[::1] memory = None
         if isinstance(sock, Line):
             sink.line = &(<Line>sock).line

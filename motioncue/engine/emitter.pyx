@@ -4,7 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
 )
-from libc.math cimport rint
+from libc.math cimport NAN, rint
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -19,7 +19,7 @@ from motioncue.core.threads cimport (
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
 from motioncue.core.records cimport (
-    Actuation, Cue, Publication, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
+    CHASSIS, Actuation, Cue, Publication, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
 )
 from motioncue.engine.along cimport Along
 from motioncue.engine.tick cimport (
@@ -159,6 +159,8 @@ cdef class Emitter:
         self._cued = &self._cueing.state
         self._cueing.read_motion(&self._bridge.motion, &self._tick.weight, &self._tick.feedback[0])
         self._textured = self._cueing.read_chassis(&self._chassis.now[0])
+        for i in range(CHASSIS):
+            self._chassis.now[i] = NAN      # before the first frame nothing has been said: not that wheels are at 0
         self._input = &intake.intake.slot
         self._time = clock.calls
         self._period, self._outputs = settings.period_ns, settings.design.outputs

@@ -1,4 +1,4 @@
-"""A system that gives nothing of what comes to the source's endpoint: said once, no processor is kept busy, and it passes."""
+"""A system that gives nothing of what comes to the endpoint: said once, no processor is kept busy, and it passes."""
 
 import contextlib
 import errno

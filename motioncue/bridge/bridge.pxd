@@ -370,6 +370,9 @@ ctypedef struct ChassisLines:   # wheels, suspension and cab between frames: str
     int64_t shown           # when what is shown was taken [ns]
     double behind           # how far what is shown should be behind the local clock [ns]
     double now[CHASSIS]     # values at the last tick
+    double kept[CHASSIS]    # time for which a value has been kept, because the source says no number [s]
+    double offset[CHASSIS]  # of the knots from what the source says, since it says a number again
+    double left[CHASSIS]    # time in which that fades [s]
     int64_t tick            # the last tick [ns]
     bint begun
 
@@ -505,30 +508,47 @@ cdef inline void chassis_take(ChassisLines* c, const Publication* newest) noexce
     """
     cdef const Placement* p = &newest.place
     # A frame that is late is not told from one after lost ones: the longer interval is the one without a dash.
-    cdef int64_t interval = max(p.source_elapsed_ns - c.place.source_elapsed_ns, p.time - c.place.time)
+    cdef int64_t told = p.source_elapsed_ns - c.place.source_elapsed_ns
+    cdef int64_t placed = p.time - c.place.time
+    cdef int64_t interval = max(told, placed)
     # The longer of two is too long on average, and the delay would grow without end.  So what is ahead of the frame's own
     # time is taken back within about a second, by lines that are as much steeper: 0.1 s ahead, a tenth.
     cdef double ahead = max(0.0, 1e-9 * (c.taken[c.newest] + interval - p.time))
     cdef int64_t taken = c.taken[c.newest] + <int64_t>(interval / (1.0 + ahead))
+    # Where frames have become denser, the source's interval is too long until that is known: no further ahead than this.
+    if ahead > LONGEST_LINE_S and 0 < placed < told:
+        taken = max(c.taken[c.newest] + placed, min(taken, p.time + <int64_t>(1e9 * LONGEST_LINE_S)))
     cdef double needed = newest.motion.time - c.taken[c.newest]
     cdef double gap = 1e-9 * interval
-    cdef double x
+    cdef double way, x, dt
     cdef int i, k, after
     if 0.0 < gap <= LONGEST_LINE_S and needed < c.behind + 1e9 * LONGEST_LINE_S:
         c.behind = max(needed, c.behind - (c.behind - needed) * gap / (gap + 5.0))
-    else:   # a silence, or times that jump: from what is shown on within an interval
-        taken = c.tick + <int64_t>(1e9 * p.interval)
-        chassis_begin(c, &c.now[0], c.tick, 1e9 * p.interval)
+    else:   # a silence, or times that jump: from what is shown on in the time that passed, no faster than the car itself
+        way = max(1e9 * p.interval, min(1e9 * LONGEST_LINE_S, p.time - c.place.time))
+        taken = c.tick + <int64_t>way
+        chassis_begin(c, &c.now[0], c.tick, way)
     after = (c.newest + 1) % KNOTS
     if after == c.line:
         after = c.newest    # the ring is full: its last line leads on to this one
+    dt = 1e-9 * (taken - c.taken[c.newest])
     for i in range(CHASSIS):
         x = newest.chassis[i]
         if not isfinite(x):
             x = c.knots[c.newest][i]    # what is no number any more keeps its value: what stops abruptly is felt as a blow
+            c.kept[i] += dt
+            c.left[i] = 0.0
         elif not isfinite(c.knots[c.newest][i]):
             for k in range(KNOTS):      # no way from nothing, which would be felt as a bump of its whole travel
                 c.knots[k][i] = x
+            c.kept[i] = 0.0
+        else:
+            if c.kept[i] > 0.0:         # the way back takes as long as the car had for its own
+                c.offset[i], c.left[i], c.kept[i] = c.knots[c.newest][i] - x, min(c.kept[i], LONGEST_LINE_S), 0.0
+            if c.left[i] > 0.0:
+                c.offset[i] *= max(0.0, 1.0 - dt / c.left[i])
+                c.left[i] -= dt
+                x += c.offset[i] if c.left[i] > 0.0 else 0.0
         c.knots[after][i] = x
     c.taken[after], c.newest = taken, after
 
@@ -544,6 +564,8 @@ cdef inline void chassis_step(
         if restart or not c.begun:
             chassis_begin(c, &newest.chassis[0], newest.place.time, 1e9 * newest.place.interval)
             c.begun, c.place = True, newest.place
+            memset(c.kept, 0, sizeof(c.kept))
+            memset(c.left, 0, sizeof(c.left))
         elif newest.place.elapsed_ns != c.place.elapsed_ns:
             chassis_take(c, newest)
             c.place = newest.place

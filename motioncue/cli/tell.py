@@ -10,7 +10,6 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -29,6 +28,7 @@ LARGEST = 8192  # bytes of a request or an answer
 PATIENCE_S = 1.0  # for the whole of a request
 ANSWER_S = 30.0  # for an answer, because settings are designed before
 PAUSE_S = 0.02  # between two requests
+WAITING = 64  # programs that may wait for their turn
 PROFILE = "profile="  # begins a change to another profile
 LOOK_S = 0.2  # from one look whether the run has ended to the next
 
@@ -158,13 +158,13 @@ class Hearing:
             hidden.unlink(missing_ok=True)
             self._file.callback(hidden.unlink, missing_ok=True)
             self._socket.bind(str(hidden))
-            self._socket.listen(4)
+            self._socket.listen(WAITING)
             hidden.rename(path)
             return
         if sys.platform == "win32":  # nobody else at the same port
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         self._socket.bind(("127.0.0.1", 0))
-        self._socket.listen(4)
+        self._socket.listen(WAITING)
         self._word = secrets.token_hex(16).encode() + b" "
         # Open until the end: on Windows nobody can remove it before, which shows that the run lives.
         file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0)
@@ -246,9 +246,15 @@ def received(connection: socket.socket, patience_s: float) -> bytes:
 def reach(path: Path, connection: socket.socket) -> bytes:
     """Connect a socket to the run that is reached by a file; return what a request begins with."""
     connection.settimeout(PATIENCE_S)
-    if not PORTS:
-        connection.connect(str(path))
-        return b""
+    until = time.monotonic() + PATIENCE_S
+    while not PORTS:
+        try:
+            connection.connect(str(path))
+            return b""
+        except BlockingIOError:  # as many tell it something at this moment as may wait
+            if time.monotonic() > until:
+                raise
+            time.sleep(PAUSE_S)
     if sys.platform == "win32":
         with suppress(PermissionError):  # a run that lives holds it
             path.unlink()
@@ -257,23 +263,35 @@ def reach(path: Path, connection: socket.socket) -> bytes:
     return word + b" "
 
 
-def runs(request: Request, among: list[Path]) -> Iterator[tuple[Path, Answer]]:
-    """Tell runs something; yield the answers of those that live, and remove what others have left."""
-    for path in among:
-        with socket.socket(socket.AF_INET if PORTS else socket.AF_UNIX) as connection:
+def told(request: Request, among: list[Path]) -> tuple[list[tuple[Path, Answer]], list[str]]:
+    """Tell runs something; return the answers of those that live, and what there is to say of those that gave none.
+
+    All are told before any is waited for, so that one that hangs keeps nothing from the others.  What killed runs have
+    left is removed.
+    """
+    line, answers, silent = msgspec.json.encode(request) + b"\n", list[tuple[Path, Answer]](), list[str]()
+    with ExitStack() as opened:
+        asked: list[tuple[Path, socket.socket]] = []
+        for path in among:
+            connection = opened.enter_context(socket.socket(socket.AF_INET if PORTS else socket.AF_UNIX))
             try:
-                word = reach(path, connection)
+                connection.sendall(reach(path, connection) + line)
+                asked.append((path, connection))
             except ConnectionRefusedError:  # of a run that was killed
                 with suppress(PermissionError):
                     path.unlink(missing_ok=True)
+            except (FileNotFoundError, ValueError):  # it has ended since, or begins
                 continue
-            except (OSError, ValueError):
-                continue
+            except OSError as error:
+                silent.append(f"run {path.stem}: cannot be reached ({error})")
+        until = time.monotonic() + ANSWER_S
+        for path, connection in asked:
             try:
-                connection.sendall(word + msgspec.json.encode(request) + b"\n")
-                yield path, msgspec.json.decode(received(connection, ANSWER_S), type=Answer)
+                answer = received(connection, max(PAUSE_S, until - time.monotonic()))  # what is there already is read
+                answers.append((path, msgspec.json.decode(answer, type=Answer)))
             except (OSError, msgspec.MsgspecError) as error:
-                raise ConfigError(f"run {path.stem}: gave no answer ({error})") from error
+                silent.append(f"run {path.stem}: gave no answer ({error})")
+    return answers, silent
 
 
 @click.command()
@@ -301,20 +319,29 @@ def command(words: tuple[str, ...], which: str | None, sure: bool, as_json: bool
         known = known_runs()
     except OSError as error:
         raise ConfigError(f"tell: {error}") from error
-    found = list(runs(Request(), known))
+    changes = [_whole(word) for word in words if "=" in word]
+    everyone = set(words) == {"park"} and which is None  # whoever is in doubt parks
+    found, silent = told(Request(operations) if everyone else Request(), known)
     chosen = [(path, each) for path, each in found if which in (None, path.stem, each.name)]
     listed = ", ".join(f"{path.stem} ({each.path})" for path, each in found) or "none"
-    everyone = set(words) == {"park"} and which is None and chosen  # whoever is in doubt parks
-    if words and len(chosen) != 1 and not everyone:
+    if which is not None:
+        silent = [each for each in silent if not chosen]
+    elif words and not everyone and silent:  # which one was meant?
+        raise ConfigError(f"tell: {'; '.join(silent)}; running: {listed}")
+    if words and not silent and len(chosen) != 1 and not (everyone and chosen):
         raise ConfigError(f"tell: {'several run' if chosen else 'no such run'}; running: {listed}")
-    changes = [_whole(word) for word in words if "=" in word]
-    if words:
-        chosen = list(runs(Request(operations, changes, sure), [path for path, _ in chosen]))
+    if words and not everyone:
+        meant = [path for path, _ in chosen]
+        chosen, silent = told(Request(operations, changes, sure), meant)
+        if not chosen and not silent:
+            silent = [f"run {path.stem}: has ended meanwhile" for path in meant]
     answers = [{"process": int(path.stem), **msgspec.to_builtins(each)} for path, each in chosen]
     if not as_json:
-        _print(answers, words)
+        _print(answers, words, silent)
     else:
         print_json({"runs": answers})
+    if silent:
+        raise ConfigError(f"tell: {'; '.join(silent)}")
     for answer in answers:
         if answer["refused"]:
             raise ConfigError(answer["refused"])
@@ -328,10 +355,10 @@ def _whole(change: str) -> str:
     return f"{PROFILE}{file.resolve()}" if change.startswith(PROFILE) and file.is_file() else change
 
 
-def _print(answers: list[dict[str, Any]], words: tuple[str, ...]) -> None:
+def _print(answers: list[dict[str, Any]], words: tuple[str, ...], silent: list[str]) -> None:
     for each in answers:
         said = "" if each["refused"] or each["doubts"] else "".join(f"; told: {word}" for word in words)
         platform = f"; platform: {', '.join(each['platform'])}" if each["platform"] else ""
         click.echo(f"{each['process']}  {each['path']}  {each['state']}{platform}{said}")
-    if not answers:
+    if not answers and not silent:
         click.echo("nothing runs")

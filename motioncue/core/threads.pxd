@@ -84,6 +84,7 @@ cpdef enum Reason:
     PLATFORM_UNREADY    # it does not follow any more, without saying why
     PLATFORM_SILENT # its reply has stayed away for longer than allowed
     OUTPUT_UNHEARD  # nobody has listened at the platform's endpoint, or nothing could be sent, for longer than the hold time
+    RECEIVE_FAILED  # the system refuses to wait at the source's endpoint, or to hand over what has come there
     REASONS         # number of reasons
 
 

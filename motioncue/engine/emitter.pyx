@@ -4,7 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
 )
-from libc.math cimport rint
+from libc.math cimport NAN, rint
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -19,7 +19,7 @@ from motioncue.core.threads cimport (
     mc_count, mc_load, mc_store, quantile, record, ring_write,
 )
 from motioncue.core.records cimport (
-    Actuation, Cue, Publication, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
+    CHASSIS, Actuation, Cue, Publication, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read, tick_write,
 )
 from motioncue.engine.along cimport Along
 from motioncue.engine.tick cimport (
@@ -119,6 +119,7 @@ cdef class Emitter:
     cdef Along _along           # what was felt along the way so far
     cdef Tick _tick
     cdef int _driven            # the first output that moves actuators, or -1
+    cdef list _movers           # every output that moves the platform
     cdef TickSlot _newest       # slot from the emitter to whoever watches
     cdef Tick _viewed
     cdef Counts _counts
@@ -158,6 +159,8 @@ cdef class Emitter:
         self._cued = &self._cueing.state
         self._cueing.read_motion(&self._bridge.motion, &self._tick.weight, &self._tick.feedback[0])
         self._textured = self._cueing.read_chassis(&self._chassis.now[0])
+        for i in range(CHASSIS):
+            self._chassis.now[i] = NAN      # before the first frame nothing has been said: not that wheels are at 0
         self._input = &intake.intake.slot
         self._time = clock.calls
         self._period, self._outputs = settings.period_ns, settings.design.outputs
@@ -165,6 +168,8 @@ cdef class Emitter:
         moving = [i for i, chain in enumerate(settings.chains) if "actuator_1" in chain.fills]
         # One that says which pose the platform has moves none, unless there is no other.
         self._driven = min(moving, key=lambda i: ("pose_up" in settings.chains[i].fills, i), default=-1)
+        own = [i for i, chain in enumerate(settings.chains) if "pose_up" not in chain.fills] or moving
+        self._movers = [i for i in own if i in moving] or own[:1]
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
@@ -387,7 +392,7 @@ cdef class Emitter:
             raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
         if not 0 <= output < self._outputs:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._outputs - 1}")
-        sink.output, sink.moves = output, not beside and output == max(self._driven, 0)
+        sink.output, sink.moves = output, not beside and output in self._movers
         cdef uint8_t[::1] memory = None
         if isinstance(sock, Line):
             sink.line = &(<Line>sock).line

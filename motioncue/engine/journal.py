@@ -164,6 +164,7 @@ MESSAGES = {
         "states are seen too late to show that they are whole: the machine is too busy, or their last numbers do not "
         "change with each; until they do, one that stays the same is taken",
     ),
+    "receive_failed": (logging.ERROR, "the system gives nothing of what comes to the endpoint: {}; it is tried again"),
     "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
     "axes": (
         logging.WARNING,
@@ -176,6 +177,8 @@ MESSAGES = {
 def event_line(reason: str, detail: int | str) -> tuple[int, str]:
     """Return level and text of an event of the source; words for which its text has no place follow in brackets."""
     level, text = MESSAGES[reason]
+    if reason == "receive_failed":
+        detail = error_text(int(detail))
     if isinstance(detail, str) and "{" not in text:
         return level, f"{text} ({detail})"
     return level, text.format(detail)

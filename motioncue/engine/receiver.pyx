@@ -5,8 +5,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
-    NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, SEEN_LATE, TAKEN_OVER, TORN, mc_count, mc_load,
-    mc_store,
+    NOT_ALLOWED, NO_DESCRIPTOR, RECEIVE_FAILED, REPLY_LOST, SECOND_SIMULATOR, SEEN_LATE, TAKEN_OVER, TORN, mc_count,
+    mc_load, mc_store,
 )
 from motioncue.frames.intake cimport (
     FEED_BYTES, Intake, IntakeState, Session, SessionState, intake_begin, intake_end, intake_kind, intake_take,
@@ -17,9 +17,9 @@ from motioncue.transports.memory cimport (
     mc_memory_sample, mc_memory_take,
 )
 from motioncue.transports.handles cimport (
-    ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_REFUSED, MC_SPEAKS, MC_TAKES_OVER, Server,
-    allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_port_of, mc_receive_from, mc_seat, mc_seat_judge, mc_seat_keep,
-    mc_send_back, mc_send_to, mc_server, mc_wait_any, packed_address, sockaddr_storage,
+    ADDRESS_BYTES, MC_FAILED, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_REFUSED, MC_REST_MS, MC_SPEAKS,
+    MC_TAKES_OVER, Server, allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_last_error, mc_port_of, mc_receive_from,
+    mc_seat, mc_seat_judge, mc_seat_keep, mc_send_back, mc_send_to, mc_server, mc_wait_any, packed_address, sockaddr_storage,
 )
 from motioncue.wire.messages cimport MESSAGES, REPLY_BYTES, Reply, reply_write
 
@@ -32,7 +32,6 @@ __all__ = ["DatagramReceiver", "MemoryReceiver", "StreamReceiver"]
 cdef enum:
     READS = 64              # successive reads from one simulator before a waiting one gets a turn
     RETRY_MS = 20           # wait while a package is incomplete or a reply has no room
-    REST_MS = 100           # wait while the system has no descriptor for a client
     ALIVE_NS = 1_000_000_000  # without a frame (datagrams: without any), after which another may take over
 
 
@@ -63,7 +62,8 @@ cdef class StreamReceiver:
     cdef bint _spoken           # the simulator has sent something
     cdef int64_t _frames        # number of accepted frames at the last look
     cdef int64_t _heard         # arrival of the newest frame, or of the simulator itself [ns]
-    cdef bint _starved          # no descriptor was left for the newest client
+    cdef bint _starved          # the system could not give the newest client: no descriptor was left, or it failed
+    cdef bint _failing          # the system refused to wait for any
     cdef int64_t _rest          # until then, waiting clients are ignored [ns]
     cdef int64_t _stopping
 
@@ -87,6 +87,9 @@ cdef class StreamReceiver:
             came = server.wait(server.memory, self.patience(s, deaf), deaf)
             if mc_load(&self._stopping):
                 break
+            if came == MC_FAILED and not self._failing:
+                refuse(s.intake, RECEIVE_FAILED, clock.now(clock.memory), mc_last_error())
+            self._failing = came == MC_FAILED
             # The present simulator comes first: if it has gone it makes room, and if it sends frames it keeps its
             # place.
             if self._serving:
@@ -103,7 +106,7 @@ cdef class StreamReceiver:
         """Return the longest wait [ms]; negative: no limit."""
         if self._serving and (s.have > 0 or s.out_have > 0):
             return RETRY_MS
-        return REST_MS if deaf else -1
+        return MC_REST_MS if deaf else -1
 
     cdef bint serve(self, SessionState* s, const mc_server* server, const Time* clock) noexcept nogil:
         """Take and answer what the simulator has sent so far; return False if the connection has ended."""
@@ -152,14 +155,17 @@ cdef class StreamReceiver:
         """
         cdef bint taken = self._serving and came == MC_KNOCKS and now - self._heard < ALIVE_NS
         cdef bint held = taken and not self._spoken
-        cdef int done
+        cdef int done, error
         if held:
             done = server.hold(server.memory)
         else:
             done = server.refuse(server.memory) if taken else server.accept(server.memory)
-        if done == MC_NO_DESCRIPTOR:
-            self._rest = now + REST_MS * 1_000_000
-            if not self._starved:
+        if done == MC_NO_DESCRIPTOR or done == MC_FAILED:
+            error = mc_last_error()
+            self._rest = now + MC_REST_MS * 1_000_000
+            if not self._starved and done == MC_FAILED:
+                refuse(s.intake, RECEIVE_FAILED, now, error)
+            elif not self._starved:
                 refuse(s.intake, NO_DESCRIPTOR, now, 0)
         elif done == MC_NOT_ALLOWED:
             refuse(s.intake, NOT_ALLOWED, now, 0)
@@ -173,7 +179,7 @@ cdef class StreamReceiver:
             self._spoken = False
             self._heard = now
             session_begin(s, now)
-        self._starved = done == MC_NO_DESCRIPTOR
+        self._starved = done == MC_NO_DESCRIPTOR or done == MC_FAILED
 
     def stop(self):
         """End `run` at once; may be called from any thread."""
@@ -239,6 +245,7 @@ cdef class DatagramReceiver:
     cdef uint8_t _other[16]             # the newest host that was refused
     cdef int _other_port                # and its port
     cdef uint8_t _buffer[LARGEST]
+    cdef uint64_t _failing              # which sockets the system gave nothing from at the last attempt, the waker's: no wait
     cdef int64_t _stopping
 
     def __init__(
@@ -291,15 +298,34 @@ cdef class DatagramReceiver:
 
     cdef void loop(self, IntakeState* s) noexcept nogil:
         cdef uint64_t ready
-        cdef int i
+        cdef uint64_t deaf = 0      # sockets that rest, because an attempt at once would fail again
+        cdef int timeout, i
         while True:
-            mc_wait_any(self._fds, self._n, self.beat() if self._beat_size else -1, &ready)
+            timeout = self.beat() if self._beat_size else -1
+            if deaf and (timeout < 0 or timeout > MC_REST_MS):
+                timeout = MC_REST_MS
+            self.note(s, self._n - 1, mc_wait_any(self._fds, self._n, deaf, timeout, &ready))
             if mc_load(&self._stopping):
                 break
+            deaf = 0
             for i in range(self._n - 1):
                 if ready >> i & 1:
                     s.endpoint = i
-                    self.receive(s, self._fds[i])
+                    if self.note(s, i, self.receive(s, self._fds[i])):
+                        deaf |= <uint64_t>1 << i
+
+    cdef bint note(self, IntakeState* s, int i, int done) noexcept nogil:
+        """Say that the system refuses to give anything from a socket, if that is new; return whether it does."""
+        cdef uint64_t socket = <uint64_t>1 << i
+        cdef int error
+        if done != MC_FAILED:
+            self._failing &= ~socket
+            return False
+        if not self._failing & socket:
+            error = mc_last_error()
+            refuse(s, RECEIVE_FAILED, self._time.now(self._time.memory), error)
+        self._failing |= socket
+        return True
 
     cdef int beat(self) noexcept nogil:
         """Send the heartbeat if it is due; return the time until the next one [ms]."""
@@ -355,8 +381,8 @@ cdef class DatagramReceiver:
         )
         return f"{other} port {self._other_port} while {driver} port {self._seats[0].port or 'any'} drives"
 
-    cdef void receive(self, IntakeState* s, mc_fd fd) noexcept nogil:
-        """Take the datagram that waits at one socket, forward it, and answer it."""
+    cdef int receive(self, IntakeState* s, mc_fd fd) noexcept nogil:
+        """Take the datagram that waits at one socket, forward it, and answer it; return its size, -1 or MC_FAILED."""
         cdef const Time* clock = &self._time
         cdef uint8_t out[REPLY_BYTES]
         cdef uint8_t host[16]
@@ -366,10 +392,10 @@ cdef class DatagramReceiver:
         cdef int size = mc_receive_from(fd, self._buffer, LARGEST, &sender, host)
         cdef int64_t now = clock.now(clock.memory)
         if size < 0:
-            return
+            return size
         if not mc_is_allowed(&self._allowed, host):
             refuse(s, NOT_ALLOWED, now, size)
-            return
+            return size
         for i in range(self._forward_count):
             if mc_send_to(
                 self._forwards[i].fd, self._buffer, size, self._forwards[i].address, self._forwards[i].address_size
@@ -379,7 +405,7 @@ cdef class DatagramReceiver:
             memcpy(self._other, host, 16)
             self._other_port = mc_port_of(&sender)
             refuse(s, SECOND_SIMULATOR, now, size)
-            return
+            return size
         reply = intake_take(s, self._buffer, size, now)
         if reply.size:
             i = reply_write(reply, self._buffer, size, out)
@@ -387,6 +413,7 @@ cdef class DatagramReceiver:
                 mc_count(&s.counters.replies, 1)
             else:
                 refuse(s, REPLY_LOST, now, 0)
+        return size
 
     def stop(self):
         """End `run` at once; may be called from any thread."""

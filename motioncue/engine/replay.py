@@ -232,7 +232,7 @@ def _refuse_other_source(profile: Profile, own: Profile) -> None:
 FROM_OUTSIDE = frozenset(
     (
         *("session_ended", "second_simulator", "taken_over", "no_descriptor", "not_allowed"),
-        *("big_endian", "framing", "stalled", "reply_lost", "torn", "seen_late"),
+        *("big_endian", "framing", "stalled", "reply_lost", "torn", "seen_late", "receive_failed"),
     )
 )
 """Events of sockets, pipes and shared memory, which a replay does not have: it keeps the recorded ones."""

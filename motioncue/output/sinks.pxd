@@ -29,10 +29,14 @@ cdef extern from * nogil:
     """
     #include "motioncue/core/threads.h"
     #define MC_NEVER INT64_MAX      /* index of a tick that does not come */
-    #define MC_HEARD_NS 3000000000  /* [ns] without a report that nobody listens: then somebody does; distant hosts report once a second */
+    /* [ns] without a report that nobody listens: then somebody does.  Distant hosts report once a second; of one that is
+       gone from the network, Linux says so every 3.1 s, after three questions a second apart. */
+    #define MC_HEARD_NS 4000000000
+    #define MC_TOLD_NS 100000000    /* [ns] most time that a tick may tell of: more has passed without a packet */
     """
     const int64_t NEVER "MC_NEVER"
     const int64_t HEARD_NS "MC_HEARD_NS"
+    const int64_t TOLD_NS "MC_TOLD_NS"
 
 
 cdef extern from "motioncue/transports/memory.h" nogil:
@@ -169,6 +173,7 @@ ctypedef struct Sinks:
     int count
     Other others[OTHERS]
     int other_count
+    int64_t looked          # when it was found out last whether somebody listens [ns]
 
 
 cdef inline bint send(Sink* s, const uint8_t* packet, int size) noexcept nogil:
@@ -276,8 +281,10 @@ cdef inline int unheard(Sinks* s, int64_t deadline, int64_t hold) noexcept nogil
     Who comes back must not meet the middle of a motion.  Where nobody has listened yet, the engine runs for who looks on.
     """
     cdef Sink* sink
+    cdef int64_t untold = max(0, deadline - s.looked - TOLD_NS)
     cdef int64_t troubles
     cdef int flags = 0, i
+    s.looked = deadline
     for i in range(s.count):
         sink = &s.rows[i]
         if not sink.moves or sink.line != NULL or sink.memory != NULL:
@@ -285,6 +292,8 @@ cdef inline int unheard(Sinks* s, int64_t deadline, int64_t hold) noexcept nogil
         troubles = sink.unheard + sink.refused
         if sink.troubled == 0:
             sink.troubled = sink.trouble = deadline
+        else:       # while the machine slept, nothing was sent: that nothing was reported tells nothing
+            sink.troubled, sink.trouble = sink.troubled + untold, sink.trouble + untold
         if troubles != sink.troubles:
             if deadline - sink.troubled > HEARD_NS or sink.passed:
                 sink.trouble = deadline

@@ -6,6 +6,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 cdef extern from "motioncue/transports/sockets.h" nogil:
     int MC_NOT_ALLOWED
     int MC_NO_DESCRIPTOR
+    int MC_FAILED
+    int MC_REST_MS
     int MC_KNOCKS
     int MC_SPEAKS
     int MC_QUIET
@@ -49,7 +51,8 @@ cdef extern from "motioncue/transports/sockets.h" nogil:
     bint mc_is_allowed(const mc_allowed* allowed, const uint8_t* host)
     int mc_receive_from(mc_fd fd, uint8_t* buffer, int room, sockaddr_storage* sender, uint8_t* host)
     int mc_send_back(mc_fd fd, const uint8_t* buffer, int size, sockaddr_storage* sender, int port)
-    int mc_wait_any(const mc_fd* fds, int n, int timeout_ms, uint64_t* ready)
+    int mc_wait_any(const mc_fd* fds, int n, uint64_t deaf, int timeout_ms, uint64_t* ready)
+    int mc_last_error()
     bint mc_ignore_unreachable(mc_fd fd)
     int mc_receive(mc_fd fd, uint8_t* buffer, int room)
     int64_t mc_arrival(mc_fd fd)

@@ -19,7 +19,9 @@ static inline void mc_set_nonblocking(mc_fd fd) { u_long on = 1; ioctlsocket(fd,
 static inline int mc_would_block(void) { return WSAGetLastError() == WSAEWOULDBLOCK; }
 static inline int mc_no_descriptor(void) { return WSAGetLastError() == WSAEMFILE || WSAGetLastError() == WSAENOBUFS; }
 static inline int mc_nobody_there(void) { return WSAGetLastError() == WSAECONNRESET; }
+static inline int mc_left_meanwhile(void) { return WSAGetLastError() == WSAECONNRESET; }
 static inline int mc_last_error(void) { return WSAGetLastError(); }
+static inline void mc_set_error(int error) { WSASetLastError(error); }
 #else
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +44,9 @@ static inline int mc_no_descriptor(void) {
     return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
 }
 static inline int mc_nobody_there(void) { return errno == ECONNREFUSED || errno == EHOSTUNREACH; }
+static inline int mc_left_meanwhile(void) { return errno == ECONNABORTED || errno == EPROTO; }
 static inline int mc_last_error(void) { return errno; }
+static inline void mc_set_error(int error) { errno = error; }
 #endif
 #include "motioncue/core/clock.h" /* after winsock2.h, which has to precede windows.h */
 #ifndef MSG_NOSIGNAL
@@ -52,16 +56,17 @@ static inline int mc_last_error(void) { return errno; }
    held beside it until they send something.  Only `wait` blocks, and only `wake` may be called from another thread. */
 #define MC_NOT_ALLOWED (-1)
 #define MC_NO_DESCRIPTOR (-2) /* the system has no descriptor or memory for another connection */
+#define MC_FAILED (-3)        /* the system refuses for another reason, and would do so at once again */
 #define MC_KNOCKS 1           /* a client waits to be accepted, held or turned away */
 #define MC_SPEAKS 2           /* a held client has sent something, and waits to be accepted */
 #define MC_QUIET 3            /* the held clients have been given their time and have sent nothing */
 typedef struct {
     /* Wait until a byte or a client comes, the client goes, `wake` is called, or the timeout (< 0: none).  Return 0,
-       MC_KNOCKS, MC_SPEAKS or MC_QUIET; while `deaf`, waiting clients are ignored. */
+       MC_KNOCKS, MC_SPEAKS or MC_QUIET, or MC_FAILED after a rest; while `deaf`, waiting clients are ignored. */
     int (*wait)(void *memory, int timeout_ms, int deaf);
     void (*wake)(void *memory);
     /* Make the waiting client the current one, or turn it away, and return 1; 0 if it has left meanwhile,
-       MC_NOT_ALLOWED or MC_NO_DESCRIPTOR. */
+       MC_NOT_ALLOWED, MC_NO_DESCRIPTOR or MC_FAILED. */
     int (*accept)(void *memory);
     int (*refuse)(void *memory);
     /* Keep the waiting client beside the current one, and return as `accept`. */
@@ -80,6 +85,20 @@ typedef struct {
 /* Wait for data or the end of the connection; a receive tells which. */
 static inline void mc_watch(mc_pollfd *p, mc_fd fd) { p->fd = fd; p->events = POLLIN; p->revents = 0; }
 static inline int mc_ready(const mc_pollfd *p) { return p->revents != 0; }
+/* Wait as `mc_poll`; where the system refuses that, rest, and return a negative number: whoever waits in a loop keeps no
+   processor busy. */
+#define MC_REST_MS 100
+static inline int mc_poll_or_rest(mc_pollfd *fds, int n, int timeout_ms) {
+    int some = mc_poll(fds, n, timeout_ms);
+    if (some < 0 && !mc_would_block()) {
+        const int error = mc_last_error();
+        mc_timer plain;
+        memset(&plain, 0, sizeof plain);
+        mc_sleep_until(&plain, mc_now() + MC_REST_MS * INT64_C(1000000));
+        mc_set_error(error);
+    }
+    return some;
+}
 static inline mc_fd mc_accept(mc_fd listener) {
     mc_fd fd = accept(listener, NULL, NULL);
     if (fd != MC_NO_FD) mc_set_nonblocking(fd);
@@ -162,8 +181,8 @@ static inline int mc_is_allowed(const mc_allowed *a, const uint8_t *host) {
         if (memcmp(a->hosts[i], host, 16) == 0) return 1;
     return a->any;
 }
-/* Receive a datagram, its sender and the sender's host; return its size (`room` if it does not fit), or -1 if none
-   waits. */
+/* Receive a datagram, its sender and the sender's host; return its size (`room` if it does not fit), -1 if none waits,
+   or MC_FAILED. */
 static inline int mc_receive_from(mc_fd fd, uint8_t *buffer, int room, struct sockaddr_storage *from, uint8_t *host) {
     for (int attempt = 0; attempt < 8; attempt++) {
         socklen_t size = sizeof *from;
@@ -182,7 +201,7 @@ static inline int mc_receive_from(mc_fd fd, uint8_t *buffer, int room, struct so
 #else
         if (errno == EINTR || errno == ECONNREFUSED) continue;
 #endif
-        return -1;
+        return mc_would_block() ? -1 : MC_FAILED;
     }
     return -1;
 }
@@ -238,16 +257,22 @@ static inline int mc_send_back(mc_fd fd, const uint8_t *buffer, int size, struct
     if (port && from->ss_family == AF_INET) ((struct sockaddr_in *)from)->sin_port = htons((uint16_t)port);
     return mc_send_to(fd, buffer, size, from, n);
 }
-/* Wait until a datagram socket has data or the last of `fds`, the waker, is written to. */
-static inline int mc_wait_any(const mc_fd *fds, int n, int timeout_ms, uint64_t *ready) {
+/* Wait until a datagram socket has data or the last of `fds`, the waker, is written to; `deaf` says which are left out.
+   Return MC_FAILED, after a rest, if the system refuses that. */
+static inline int mc_wait_any(const mc_fd *fds, int n, uint64_t deaf, int timeout_ms, uint64_t *ready) {
     mc_pollfd watched[16];
-    int i;
-    for (i = 0; i < n; i++) mc_watch(&watched[i], fds[i]);
-    int some = mc_poll(watched, n, timeout_ms);
+    int which[16];
+    int i, some, all = 0;
+    for (i = 0; i < n; i++)
+        if (!(deaf >> i & 1)) {
+            which[all] = i;
+            mc_watch(&watched[all++], fds[i]);
+        }
+    some = mc_poll_or_rest(watched, all, timeout_ms);
     *ready = 0;
-    for (i = 0; i < n && some > 0; i++)
-        if (mc_ready(&watched[i])) *ready |= (uint64_t)1 << i;
-    return some;
+    for (i = 0; i < all && some > 0; i++)
+        if (mc_ready(&watched[i])) *ready |= (uint64_t)1 << which[i];
+    return some < 0 && !mc_would_block() ? MC_FAILED : some;
 }
 /* The stream server on a listening socket. */
 #define MC_HELD 16    /* most clients held; the next ones queue until these have had their time */
@@ -277,7 +302,11 @@ static int mc_socket_wait(void *memory, int timeout_ms, int deaf) {
     first = n;
     for (i = 0; i < s->held_count; i++) mc_watch(&watched[n++], s->held[i]);
     if (!deaf) mc_watch(&watched[n++], s->listener);
-    some = mc_poll(watched, n, timeout_ms);
+    some = mc_poll_or_rest(watched, n, timeout_ms);
+    if (some < 0) {
+        s->speaker = -1;
+        return mc_would_block() ? 0 : MC_FAILED;
+    }
     if (mc_ready(&watched[0])) {
         char used;
         recv(s->woken, &used, 1, 0);
@@ -309,10 +338,15 @@ static inline int mc_socket_allows(const mc_socket_server *s, mc_fd fd) {
     mc_host_of(&from, host);
     return mc_is_allowed(&s->allowed, host);
 }
+/* Return what `accept` returns where no client could be taken: those that have left meanwhile are gone from the queue. */
+static inline int mc_not_taken(void) {
+    if (mc_no_descriptor()) return MC_NO_DESCRIPTOR;
+    return mc_would_block() || mc_left_meanwhile() ? 0 : MC_FAILED;
+}
 /* Accept the waiting client if its host is allowed, and return 1, or what `accept` returns. */
 static inline int mc_socket_take(mc_socket_server *s, mc_fd *fd) {
     *fd = mc_accept(s->listener);
-    if (*fd == MC_NO_FD) return mc_no_descriptor() ? MC_NO_DESCRIPTOR : 0;
+    if (*fd == MC_NO_FD) return mc_not_taken();
     if (mc_socket_allows(s, *fd)) return 1;
     mc_close(*fd);
     return MC_NOT_ALLOWED;
@@ -348,7 +382,7 @@ static int mc_socket_dismiss(void *memory) {
 }
 static int mc_socket_refuse(void *memory) {
     mc_fd fd = mc_accept(((mc_socket_server *)memory)->listener);
-    if (fd == MC_NO_FD) return mc_no_descriptor() ? MC_NO_DESCRIPTOR : 0;
+    if (fd == MC_NO_FD) return mc_not_taken();
     mc_close(fd);
     return 1;
 }

@@ -1,8 +1,10 @@
 """``motioncue tell``: what another terminal of the same user may ask of a run."""
 
+import contextlib
 import json
 import os
 import socket
+import threading
 
 import numpy as np
 import pytest
@@ -185,6 +187,67 @@ def test_nothing_runs_and_what_a_killed_run_left_goes(mine):
     assert (result.exit_code, "running: none" in result.stderr) == (2, True)
     assert not left.exists()
     assert "'prk'" in tell("prk").stderr
+
+
+def test_of_many_who_tell_at_once_nobody_is_lost(mine, monkeypatch):
+    monkeypatch.setattr(telling, "WAITING", 1)  # so that most find no place at first
+    monkeypatch.setattr(telling, "PATIENCE_S", 30.0)
+    interrupts, answers, begin = Interrupts(), [], threading.Barrier(10)
+
+    def teller():
+        begin.wait(30)
+        answers.append(telling.told(telling.Request(["park"]), known_runs()))
+
+    with Hearing(Running(), interrupts):
+        tellers = [threading.Thread(target=teller) for _ in range(10)]
+        for each in tellers:
+            each.start()
+        for each in tellers:
+            each.join(60)
+    assert [(len(answered), silent) for answered, silent in answers] == [(1, [])] * 10
+    assert interrupts.asked() == ["park"] * 10
+
+
+@contextlib.contextmanager
+def hanging(number):
+    """Let a run of this number be found that never answers, as one that is suspended."""
+    path = folder() / f"{number}{telling.SUFFIX[telling.PORTS]}"
+    with socket.socket(socket.AF_INET if telling.PORTS else socket.AF_UNIX) as listening:
+        listening.bind(("127.0.0.1", 0) if telling.PORTS else str(path))
+        listening.listen()
+        if telling.PORTS:
+            path.write_bytes(b"%d %s " % (listening.getsockname()[1], b"0" * 32))
+        yield
+
+
+def test_a_run_that_hangs_keeps_nothing_from_the_others_and_is_named(run, monkeypatch):
+    _, interrupts = run
+    monkeypatch.setattr(telling, "ANSWER_S", 0.5)
+    with hanging(1):
+        result = tell("park")
+        assert (result.exit_code, "run 1: gave no answer" in result.stderr) == (2, True)
+        assert f"{os.getpid()}  " in result.stdout
+        assert interrupts.asked() == ["park"]
+        assert tell("hold", "--run", str(os.getpid())).exit_code == 0
+        assert interrupts.asked() == ["hold"]
+        result = tell("engage")  # which of them?
+        assert (result.exit_code, "run 1: gave no answer" in result.stderr) == (2, True)
+        assert interrupts.asked() == []
+
+
+def test_a_run_that_ends_before_it_has_heard_is_said_so(mine, monkeypatch):
+    told = telling.told
+    hearing = Hearing(Running(), Interrupts())
+
+    def told_late(request, among):
+        if request.operations:
+            hearing.__exit__()
+        return told(request, among)
+
+    monkeypatch.setattr(telling, "told", told_late)
+    with hearing:
+        result = tell("hold")
+    assert (result.exit_code, "has ended meanwhile" in result.stderr) == (2, True)
 
 
 def test_who_tells_in_the_moment_in_which_a_run_begins_leaves_it_reachable(mine, monkeypatch):

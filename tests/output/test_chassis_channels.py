@@ -481,6 +481,7 @@ def test_wheels_that_speak_first_in_the_middle_of_a_run_are_no_bump(driven, late
     platform = {"preset": "posts-4", "corners": {"gain": 1.0}}
     table = {"platform": platform, "cueing": {"algorithm": "classical"}, "output": {"packet": packet}}
     car = driven(profile_of(table, "supervisor.fade_s=1"))
+    car.run(0.1)  # engines are started before simulators
     still = dict.fromkeys([f"suspension_{wheel}" for wheel in WHEELS], 0.1)
     car.drive(4.0, lambda _: still | dict.fromkeys([f"suspension_{wheel}" for wheel in late], math.nan))
     before = len(car.ticks)

@@ -366,7 +366,7 @@ def test_a_stream_cannot_be_passed_on():
 
 def test_every_reason_to_refuse_a_package_is_logged_in_words():
     told = set(NAMES[NAMES.index("size") : NAMES.index("reply_lost") + 1])
-    assert told | {"acceleration_contradicted", "rate_contradicted", "spike"} == set(MESSAGES)
+    assert told | {"acceleration_contradicted", "rate_contradicted", "spike", "receive_failed"} == set(MESSAGES)
     assert all(isinstance(text.format(3), str) for _, text in MESSAGES.values())
     assert MESSAGES["type"][1].format(96) == "package refused: type, none of this system's packets (96 bytes)"
 

@@ -1,5 +1,6 @@
 """Packets that do not arrive are counted, logged once, and not confused with those that left."""
 
+import contextlib
 import errno
 import logging
 import os
@@ -7,12 +8,13 @@ import socket
 import sys
 
 import pytest
-from emitter_rig import Rig
+from emitter_rig import START, Rig
 from engine_rig import SCHEME
 from helpers import MORE, closed, eventually, free_port, loopbacks, nowhere, said_in, stream_url
 
 import motioncue
 from motioncue.cli.terminal import engine_rows, none_received
+from motioncue.core.clock import FakeClock
 from motioncue.engine.journal import Journal, Outputs
 from motioncue.output import dk
 from motioncue.transports.endpoint import connect, fail_if_unheard, open_sender
@@ -46,11 +48,13 @@ def time():
 # The emitter's counters.
 
 
-def output(emitter, url, beside=False):
+def output(emitter, url, beside=False, index=0):
     sender, address = open_sender(url)
     fail_if_unheard(sender)
     stream = dk.STREAMS["motion"]
-    emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults), beside=beside)
+    emitter.add_output(
+        sender, address, stream.table(), stream.packet.encode(stream.defaults), output=index, beside=beside
+    )
     return sender
 
 
@@ -102,7 +106,7 @@ def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itse
     assert moves[-2:] == [("PARKING", "output_unheard"), ("OFFLINE", "neutral_reached")]
     assert said_of_platform(rig.emitter) == ["nobody listens"]
     with bound(port) as platform:
-        rig.frames_for(2.9)
+        rig.frames_for(3.9)
         assert rig.emitter.state == "OFFLINE"
         platform.settimeout(30)
         assert len({platform.recv(4096)[20:60] for _ in range(100)}) == 1  # at rest
@@ -110,6 +114,77 @@ def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itse
         assert rig.emitter.state == "RUNNING"
         assert rig.trace["weight"][-1] == 1.0
         assert said_of_platform(rig.emitter) == []
+
+
+@linux
+@pytest.mark.rt
+def test_a_platform_that_has_gone_from_the_network_is_parked_until_it_is_there_again():
+    """Linux says so every 3.07 s: three questions for its address, a second and some ticks of the kernel apart."""
+    rig, port = Rig(), free_port(socket.SOCK_DGRAM)
+    output(rig.emitter, f"udp://127.0.0.1:{port}")
+    with bound(port):
+        rig.frames_for(5.0)
+    for told in range(4):
+        rig.frames_for(0.007)  # what is sent is lost, and reported; what follows is lost without a report
+        with bound(port):
+            rig.frames_for(3.065)
+        assert rig.emitter.state == ("RUNNING" if told == 0 else "OFFLINE")
+    with bound(port):
+        rig.frames_for(3.0)
+        assert rig.emitter.state == "RUNNING"
+
+
+@linux
+@pytest.mark.rt
+def test_a_machine_that_slept_does_not_take_the_silence_for_a_listener():
+    clock = FakeClock(START)
+    rig, port = Rig(clock=clock), free_port(socket.SOCK_DGRAM)
+    output(rig.emitter, f"udp://127.0.0.1:{port}")
+    with bound(port):
+        rig.frames_for(5.0)
+    rig.frames_for(3.0)
+    assert rig.emitter.state == "OFFLINE"
+    rig.emitter.transitions()
+    clock.advance(10_000_000_000)
+    rig.now = rig.next_frame = clock.now_ns()
+    rig.frames_for(3.0)
+    assert rig.emitter.transitions() == []
+    with bound(port):
+        rig.frames_for(5.5)
+        assert rig.emitter.state == "RUNNING"
+
+
+LEGS = {"size": 24, "fields": [{"offset": 4 * n, "type": "f4", "channel": f"leg_{n + 1}"} for n in range(6)]}
+POSE = {"size": 8, "fields": [{"offset": 0, "type": "f8", "channel": "pose_up"}]}
+LEGS, POSE = ({"system": "custom", "gauges": None, "packet": packet} for packet in (LEGS, POSE))
+DK = {"system": "dk", "gauges": None}
+
+
+@linux
+@pytest.mark.rt
+@pytest.mark.parametrize(
+    ("outputs", "moves"),
+    [((LEGS, LEGS), (0, 1)), ((POSE, LEGS), (1,)), ((POSE, DK), (1,)), ((DK, POSE), (0,))],
+    ids=["two controllers", "headset, legs", "headset, DK", "DK, headset"],
+)
+def test_every_output_that_moves_the_platform_counts_and_no_headset(outputs, moves):
+    ports = [free_port(socket.SOCK_DGRAM) for _ in outputs]
+    urls = [f"udp://127.0.0.1:{port}" for port in ports]
+    table = {"output": [{**each, "motion": url} for each, url in zip(outputs, urls, strict=True)]}
+    profile = motioncue.load_profile("ccd-dk-classical", table | {"platform": {"preset": "hexapod-dim"}})
+    rig = Rig(profile)
+    for index, url in enumerate(urls):
+        output(rig.emitter, url, index=index)
+    with contextlib.ExitStack() as platforms:
+        there = [platforms.enter_context(bound(port)) for port in ports]
+        rig.frames_for(5.0)
+        for index, port in enumerate(ports):
+            there[index].close()
+            rig.frames_for(1.0)
+            assert rig.emitter.state == ("PARKING" if index in moves else "RUNNING")
+            there[index] = platforms.enter_context(bound(port))
+            rig.frames_for(15.0)
+            assert rig.emitter.state == "RUNNING"
 
 
 @linux
@@ -149,7 +224,7 @@ def test_packets_that_the_system_refuses_now_and_then_do_not_park_the_platform()
     rig.frames_for(0.2)
     assert rig.emitter.transitions()[-1]["reason"] == "output_unheard"
     allow(True)
-    rig.frames_for(2.9)
+    rig.frames_for(3.9)
     assert rig.emitter.state == "OFFLINE"
     rig.frames_for(2.0)
     assert rig.emitter.state == "RUNNING"
@@ -201,10 +276,10 @@ def test_trouble_is_said_when_it_begins_and_when_it_ends(time, said):
     assert said() == []
     outputs.look([counted(166, 0, 1, UNREACHABLE), counted(166, 42)])
     assert said() == [("WARNING", f"udp://a:1: sending fails: {meaning(UNREACHABLE)}")]
-    time.now += 3.1
+    time.now += 4.1
     outputs.look([counted(199, 0, 2, UNREACHABLE), counted(199, 42)])
     assert said() == [("INFO", "udp://b:2: somebody listens there now")]
-    time.now += 3.1
+    time.now += 4.1
     outputs.look([counted(230, 0, 2, UNREACHABLE), counted(230, 42)])
     assert said() == [("INFO", "udp://a:1: sending works again")]
 

@@ -1,0 +1,78 @@
+"""How fast wheels move where frames become denser, after a silence, and after a while without a number."""
+
+import math
+
+import numpy as np
+import pytest
+from delivery_rig import PERIOD, START
+from test_chassis_channels import Drive, profile_of
+
+WHEEL = "suspension_front_left"
+WIDE = {"car_suspension": {"value_m": 1.0, "rate_m_s": 1e3, "acceleration_m_s2": 1e7}}
+TICK_S = PERIOD * 1e-9
+LONGEST_S = 0.3  # of a line
+STEEPER = 1.5  # lines are, by the 0.3 s that are taken back within a second and the tenth of catching up
+FADE = 1.875 / 1.0  # largest slope of a fade of 1 s [1/s]
+
+
+@pytest.fixture
+def car():
+    drive = Drive(profile_of(limits=WIDE))
+    yield drive
+    drive.close()
+
+
+def steepest(car, begin):
+    """Return the largest speed that is sent from a time on [m/s]."""
+    sent = car.sent[WHEEL]
+    late = car.ticks["deadline"][1:] > START + round(begin * 1e9)
+    return np.abs(np.diff(sent))[late].max() / TICK_S
+
+
+@pytest.mark.parametrize("rates", [(20, 500), (30, 250), (60, 100), (500, 20)])
+def test_a_wheel_that_moves_steadily_is_no_faster_where_frames_become_denser(car, rates):
+    """The source's intervals are told by its arrivals, and known a second late."""
+    before, after = rates
+    taken = np.concatenate([np.arange(4 * before) / before, 4.0 + np.arange(4 * after) / after])
+    car.deliver(taken, taken, lambda time: {WHEEL: 0.03 * max(0.0, time - 2.0), "frame_time": 0.0})
+    assert car.ticks["weight"][-1] == 1.0
+    assert steepest(car, 3.0) < STEEPER * 0.03
+    behind = taken[-1] - (car.sent[WHEEL][-1] / 0.03 + 2.0)
+    assert behind < 2 * LONGEST_S
+
+
+@pytest.mark.parametrize("silence", [0.12, 0.25, 0.29, 0.31, 0.4, 0.6])
+@pytest.mark.parametrize("rate_hz", [60, 500])
+def test_after_a_silence_a_wheel_takes_the_time_that_the_car_had(car, rate_hz, silence):
+    taken = np.arange(6 * rate_hz) / rate_hz
+    taken = taken[(taken < 3.0) | (taken >= 3.0 + silence)]
+    speed = 0.2
+    car.deliver(taken, taken, lambda time: {WHEEL: speed * max(0.0, time - 2.9)})
+    last = speed * (taken[-1] - 2.9)
+    assert car.sent[WHEEL][-1] == pytest.approx(last, abs=speed * 2 * LONGEST_S)
+    most = max(1.0, silence / LONGEST_S) * STEEPER * speed
+    assert steepest(car, 2.0) < most + FADE * last
+
+
+@pytest.mark.parametrize("missing", [0.05, 0.25, 1.0])
+@pytest.mark.parametrize("rate_hz", [60, 500])
+def test_a_wheel_of_which_nothing_was_said_for_a_while_goes_on_from_where_it_was_kept(car, rate_hz, missing):
+    taken = np.arange(6 * rate_hz) / rate_hz
+
+    def wheel(time):
+        away = 3.0 <= time < 3.0 + missing
+        return {WHEEL: math.nan if away else 0.1 if time < 3.0 else -0.1}
+
+    car.deliver(taken, taken, wheel)
+    assert set(car.ticks["weight"][car.ticks["deadline"] > START + 2_500_000_000]) == {1.0}
+    assert car.sent[WHEEL][-1] == pytest.approx(-0.1)
+    assert steepest(car, 2.5) < STEEPER * 0.2 / min(missing, LONGEST_S)
+
+
+def test_a_number_that_is_missing_once_costs_a_frame(car):
+    """The line to the next one is as before: two frames long, or one, but no longer."""
+    rate_hz = 100
+    taken = np.arange(4 * rate_hz) / rate_hz
+    car.deliver(taken, taken, lambda time: {WHEEL: math.nan if time == 3.0 else 0.03 * (time > 3.0)})
+    there = car.ticks["deadline"] > START + 3_100_000_000
+    np.testing.assert_allclose(car.sent[WHEEL][there], 0.03, atol=1e-12)

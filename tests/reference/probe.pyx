@@ -199,7 +199,7 @@ def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not No
     timeline_restart(&t)
     out = []
     for i in range(arrivals.shape[0]):
-        timeline_frame(&t, arrivals[i], stamps[i])
+        timeline_frame(&t, arrivals[i], stamps[i], True)
         out.append((t.place.interval, t.place.time, t.place.discontinuities))
     return out
 

@@ -220,6 +220,7 @@ def hanging(number):
         yield
 
 
+@pytest.mark.check
 def test_a_run_that_hangs_keeps_nothing_from_the_others_and_is_named(run, monkeypatch):
     _, interrupts = run
     monkeypatch.setattr(telling, "ANSWER_S", 0.5)

@@ -117,6 +117,7 @@ def test_a_socket_that_fails_rests_is_named_once_and_is_heard_again(sockets):
     assert failures(intake) == [errno.ENOTSOCK] * 2
 
 
+@pytest.mark.check
 def test_a_wait_that_fails_rests_is_named_once_and_is_over_with_its_cause(sockets):
     intake = new_intake()
     with receiving(intake, sockets), sender() as host:
@@ -132,6 +133,7 @@ def test_a_wait_that_fails_rests_is_named_once_and_is_over_with_its_cause(socket
     assert failures(intake) == [errno.EINVAL]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("broken", ["wait", "accept"])
 def test_a_stream_s_server_that_fails_rests_is_named_once_and_is_reached_again(tmp_path, broken):
     url, session, clock = stream_url("unix", tmp_path), city_car_driving.intake(city_car_driving.Options()), FakeClock()

@@ -82,6 +82,25 @@ def test_frames_that_come_unevenly_do_not_shake_the_car(source, rate, most):
     assert np.sqrt(np.mean(shaken**2)) <= most * 1.25 / np.sqrt(2.0)
 
 
+@pytest.mark.parametrize("bridge", ["linear", "predict"])
+@pytest.mark.parametrize("back", [0.01, 0.02, 0.03])
+def test_a_clock_that_goes_back_a_little_makes_no_dash(bridge, back):
+    """Of two frames one is refused, and the stamp of the next shows less than has passed: its slope would be a dash."""
+    packet = np.dtype([(name, "<f8") for name in ("time", *(channel.name for channel in MOTION[:11]))])
+    fields = [{"offset": 8 * i, "type": "f8", "channel": name} for i, name in enumerate(packet.names)]
+    source = {"system": "custom", "bridge": bridge, "packet": {"size": packet.itemsize, "fields": fields}}
+    profile = motioncue.load_profile("program-dk", {"source": source, "cueing": {"algorithm": "direct"}}, "limits=none")
+    pipeline = Pipeline(profile, FakeClock(START), trace=4000)
+    pipeline.intake.begin(START)
+    for time in np.arange(480) / 60:
+        pipeline.emitter.run(until_ns=START + round(1e9 * time))
+        row = np.zeros((), packet)
+        row["time"], row["speed"], row["surge"] = 10.0 + time - back * (time >= 5.0), 20.0, 2.0 * np.sin(3.0 * time)
+        pipeline.intake.feed(row.tobytes(), START + round(1e9 * time))
+    slopes = np.abs(np.diff(pipeline.emitter.trace["motion"]["surge"][600:2400])) / (PERIOD * 1e-9)
+    assert slopes.max() < 1.6 * 6.0
+
+
 def test_a_sum_of_durations_does_not_count_lost_frames():
     """A frame after a lost one has moved twice as far as its duration says: taken at its word, it would be a dash."""
     packet = np.dtype([(name, "<f8") for name in ("frame_duration", *(channel.name for channel in MOTION[:11]))])

@@ -234,8 +234,9 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time, bint clock
     p.time = now - t.late + t.lead
     p.interval_known = stamped or (t.settled == SETTLED and (t.windows > 0 or now - t.joined >= EVEN_NS))
     # Late, or after frames that are missing and that the simulator does not count.
-    # A time that shows less than has passed, or the same twice, is no clock for this frame.
-    if arrival > told + interval // 2 and not (stamped and clocked and 4 * told >= 3 * interval):
+    # A time that shows less than has passed, or has told few times in a row, is no clock for this frame.
+    clocked = clocked and t.stamped >= SETTLED and 4 * told >= 3 * interval
+    if arrival > told + interval // 2 and not clocked:
         told = arrival
     # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.
     if 2 * told < interval or (not stamped and 4 * told < 3 * interval):

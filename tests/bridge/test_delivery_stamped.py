@@ -83,7 +83,7 @@ def test_frames_that_come_unevenly_do_not_shake_the_car(source, rate, most):
 
 
 def surge_between(bridge, told, taken, stamps, arrivals):
-    """Return what is shown of a surge of 2 sin(3 t), taken and told at these times [s]; `told` is the time's channel."""
+    """Return what is shown of a surge of 2 sin(3 t), taken and told at these times [s] by the channel `told`."""
     packet = np.dtype([(name, "<f8") for name in (told, *(channel.name for channel in MOTION[:11]))])
     fields = [{"offset": 8 * i, "type": "f8", "channel": name} for i, name in enumerate(packet.names)]
     source = {"system": "custom", "bridge": bridge, "packet": {"size": packet.itemsize, "fields": fields}}
@@ -120,7 +120,7 @@ def test_a_clock_that_goes_back_a_little_makes_no_dash(bridge, back):
 
 
 def test_a_clock_that_stands_now_and_then_does_not_shake_the_car():
-    """Where it stands, only the arrival tells when a frame was taken: places in between that go by an offset would jump.
+    """Where it stands, only the arrival tells when a frame was taken: places that go by an offset would jump.
 
     The second derivative of the surge is 18 at most, and a root of 2 less in the mean [m/s^4].
     """
@@ -132,7 +132,7 @@ def test_a_clock_that_stands_now_and_then_does_not_shake_the_car():
 
 
 def test_the_first_interval_of_a_slow_clock_makes_no_dash():
-    """Of a clock at half the pace nothing else is known yet: the slope over its first interval would be twice the drive's."""
+    """Nothing else is known of a clock at half the pace: a slope over its first interval would be twice the drive's."""
     taken = np.arange(0.0, 1.0, 0.05)
     shown = slopes(surge_between("predict", "time", taken, 10.0 + 0.5 * taken, taken))
     assert shown.max() < 1.6 * 6.0

@@ -72,7 +72,7 @@ def test_a_wheel_of_which_nothing_was_said_for_a_while_goes_on_from_where_it_was
 @pytest.mark.parametrize("missing", [0.1, 0.25])
 @pytest.mark.parametrize("rate_hz", [60, 250, 500])
 def test_the_way_back_of_a_wheel_that_is_missing_again_on_it_makes_no_dash(car, rate_hz, missing):
-    """After a while without a number, every other one is missing: what is left of the way is not made up in one frame."""
+    """After a while without a number, every other one is missing: the way is not made up in one frame."""
     taken = np.arange(6 * rate_hz) / rate_hz
 
     def wheel(time):

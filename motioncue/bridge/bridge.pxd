@@ -537,14 +537,15 @@ cdef inline void chassis_take(ChassisLines* c, const Publication* newest) noexce
         if not isfinite(x):
             x = c.knots[c.newest][i]    # what is no number any more keeps its value: what stops abruptly is felt as a blow
             c.kept[i] += dt
-            c.left[i] = 0.0
         elif not isfinite(c.knots[c.newest][i]):
             for k in range(KNOTS):      # no way from nothing, which would be felt as a bump of its whole travel
                 c.knots[k][i] = x
-            c.kept[i] = 0.0
+            c.kept[i] = c.left[i] = 0.0
         else:
             if c.kept[i] > 0.0:         # the way back takes as long as the car had for its own
-                c.offset[i], c.left[i], c.kept[i] = c.knots[c.newest][i] - x, min(c.kept[i], LONGEST_LINE_S), 0.0
+                # One that is interrupted takes no less than was left of it.
+                c.left[i] = max(c.left[i], min(c.kept[i], LONGEST_LINE_S))
+                c.offset[i], c.kept[i] = c.knots[c.newest][i] - x, 0.0
             if c.left[i] > 0.0:
                 c.offset[i] *= max(0.0, 1.0 - dt / c.left[i])
                 c.left[i] -= dt

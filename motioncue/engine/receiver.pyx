@@ -297,8 +297,8 @@ cdef class DatagramReceiver:
             self.loop(self._intake.intake)
 
     cdef void loop(self, IntakeState* s) noexcept nogil:
-        cdef uint64_t ready
-        cdef uint64_t deaf = 0      # sockets that rest, because an attempt at once would fail again
+        cdef uint64_t ready, failed
+        cdef uint64_t deaf = 0      # sockets that rest, because an attempt at once has failed again
         cdef int timeout, i
         while True:
             timeout = self.beat() if self._beat_size else -1
@@ -308,11 +308,12 @@ cdef class DatagramReceiver:
             if mc_load(&self._stopping):
                 break
             deaf = 0
+            failed = self._failing      # what fails once is tried again at once: a rest would hold frames back
             for i in range(self._n - 1):
                 if ready >> i & 1:
                     s.endpoint = i
                     if self.note(s, i, self.receive(s, self._fds[i])):
-                        deaf |= <uint64_t>1 << i
+                        deaf |= failed & <uint64_t>1 << i
 
     cdef bint note(self, IntakeState* s, int i, int done) noexcept nogil:
         """Say that the system refuses to give anything from a socket, if that is new; return whether it does."""

@@ -71,6 +71,7 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
             s.newest.frame_duration = stamps_take(&s.stamps_next, s.newest.stamp, arrival)
             if s.stamps_next.vague and not s.stamps.vague:      # from here on, arrivals go on from the time so far
                 s.began = s.watch.last_arrival - <int64_t>(1e9 * s.frame_time)
+        s.rewound = s.rewound or s.fallen > 0
         s.fallen = 0
     if s.began == 0:
         s.began = now
@@ -262,7 +263,9 @@ cdef inline void publish_frame(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason = check_plausibility(s, repeats)
     # Repeats of a moving car carry no new motion, so they are not placed in time.
     if not w.quarantined and (not repeats or not s.motion.speed > 1.0):
-        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time, isfinite(s.newest.stamp))
+        # A clock that has gone back does not count what passed until it was as far again.
+        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time, isfinite(s.newest.stamp) and not s.rewound)
+        s.rewound = False
     if w.spike != ACCEPTED:
         log_measurement(s, SPIKE, w.spike, w.spike_value, w.spike_limit)
     if not w.quarantined or w.lasting:

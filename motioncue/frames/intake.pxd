@@ -96,6 +96,7 @@ ctypedef struct IntakeState:
     Stamps stamps_next      # the same of the newest frame, if it is accepted
     int fallen              # frames in a row whose stamps rise, but are older than the newest
     double fallen_stamp     # stamp of the last of those [s]
+    bint rewound            # whether there were such frames since the newest that was placed in time
     int64_t fallen_since    # when the first of those came [ns]
     double quarantined_stamp    # stamp of the frame that the watch has set aside [s]
     Timeline timeline       # when was a frame taken?
@@ -159,6 +160,7 @@ cdef inline void forget(IntakeState* s) noexcept nogil:
     timeline_restart(&s.timeline)
     derive_anew(&s.stages)
     s.fallen = 0
+    s.rewound = False
     watch_restart(&s.watch)
     for i in range(CHASSIS if s.publication.with_chassis else 0):
         s.chassis[i] = NAN

@@ -82,21 +82,60 @@ def test_frames_that_come_unevenly_do_not_shake_the_car(source, rate, most):
     assert np.sqrt(np.mean(shaken**2)) <= most * 1.25 / np.sqrt(2.0)
 
 
-def test_a_sum_of_durations_does_not_count_lost_frames():
-    """A frame after a lost one has moved twice as far as its duration says: taken at its word, it would be a dash."""
-    packet = np.dtype([(name, "<f8") for name in ("frame_duration", *(channel.name for channel in MOTION[:11]))])
+def surge_between(bridge, told, taken, stamps, arrivals):
+    """Return what is shown of a surge of 2 sin(3 t), taken and told at these times [s] by the channel `told`."""
+    packet = np.dtype([(name, "<f8") for name in (told, *(channel.name for channel in MOTION[:11]))])
     fields = [{"offset": 8 * i, "type": "f8", "channel": name} for i, name in enumerate(packet.names)]
-    source = {"system": "custom", "bridge": "predict", "packet": {"size": packet.itemsize, "fields": fields}}
+    source = {"system": "custom", "bridge": bridge, "packet": {"size": packet.itemsize, "fields": fields}}
     profile = motioncue.load_profile("program-dk", {"source": source, "cueing": {"algorithm": "direct"}}, "limits=none")
     pipeline = Pipeline(profile, FakeClock(START), trace=4000)
     pipeline.intake.begin(START)
-    for time, came in zip(*lost(np.arange(480) / 60, np.random.default_rng(5)), strict=True):
+    for time, stamp, came in zip(taken, stamps, arrivals, strict=True):
         pipeline.emitter.run(until_ns=START + round(1e9 * came))
         row = np.zeros((), packet)
-        row["frame_duration"], row["speed"], row["surge"] = 1 / 60, 20.0, 2.0 * np.sin(3.0 * time)
+        row[told], row["speed"], row["surge"] = stamp, 20.0, 2.0 * np.sin(3.0 * time)
         pipeline.intake.feed(row.tobytes(), START + round(1e9 * came))
-    slopes = np.abs(np.diff(pipeline.emitter.trace["motion"]["surge"][600:2400])) / (PERIOD * 1e-9)
-    assert slopes.max() < 2.0 * 6.0
+    return pipeline.emitter.trace["motion"]["surge"]
+
+
+def slopes(shown):
+    """Return the slopes of what is shown; those of the drive are up to 6."""
+    return np.abs(np.diff(shown)) / (PERIOD * 1e-9)
+
+
+def test_a_sum_of_durations_does_not_count_lost_frames():
+    """A frame after a lost one has moved twice as far as its duration says: taken at its word, it would be a dash."""
+    taken, came = lost(np.arange(480) / 60, np.random.default_rng(5))
+    shown = surge_between("predict", "frame_duration", taken, np.full(len(taken), 1 / 60), came)
+    assert slopes(shown[600:2400]).max() < 2.0 * 6.0
+
+
+@pytest.mark.parametrize("bridge", ["linear", "predict"])
+@pytest.mark.parametrize("back", [0.01, 0.02, 0.03])
+def test_a_clock_that_goes_back_a_little_makes_no_dash(bridge, back):
+    """A frame is refused, and the stamp of the next shows less than has passed: a slope over that would be a dash."""
+    taken = np.arange(480) / 60
+    shown = surge_between(bridge, "time", taken, 10.0 + taken - back * (taken >= 5.0), taken)
+    assert slopes(shown[600:2400]).max() < 1.6 * 6.0
+
+
+def test_a_clock_that_stands_now_and_then_does_not_shake_the_car():
+    """Where it stands, only the arrival tells when a frame was taken: places that go by an offset would jump.
+
+    The second derivative of the surge is 18 at most, and a root of 2 less in the mean [m/s^4].
+    """
+    taken = np.arange(0.0, 7.0, 0.01)
+    stamps = 10.0 + taken
+    stamps[5::17] = stamps[4:-1:17]
+    shaken = np.diff(surge_between("predict", "time", taken, stamps, taken)[700:2300], 2) / (PERIOD * 1e-9) ** 2
+    assert np.sqrt(np.mean(shaken**2)) < 10.0 * 18.0 / np.sqrt(2.0)
+
+
+def test_the_first_interval_of_a_slow_clock_makes_no_dash():
+    """Nothing else is known of a clock at half the pace: a slope over its first interval would be twice the drive's."""
+    taken = np.arange(0.0, 1.0, 0.05)
+    shown = slopes(surge_between("predict", "time", taken, 10.0 + 0.5 * taken, taken))
+    assert shown.max() < 1.6 * 6.0
 
 
 jumps = {

@@ -69,6 +69,23 @@ def test_a_wheel_of_which_nothing_was_said_for_a_while_goes_on_from_where_it_was
     assert steepest(car, 2.5) < STEEPER * 0.2 / min(missing, LONGEST_S)
 
 
+@pytest.mark.parametrize("missing", [0.1, 0.25])
+@pytest.mark.parametrize("rate_hz", [60, 250, 500])
+def test_the_way_back_of_a_wheel_that_is_missing_again_on_it_makes_no_dash(car, rate_hz, missing):
+    """After a while without a number, every other one is missing: the way is not made up in one frame."""
+    taken = np.arange(6 * rate_hz) / rate_hz
+
+    def wheel(time):
+        frame = round((time - 3.0) * rate_hz)
+        away = 0 <= frame < missing * rate_hz or (time > 3.0 and frame % 2)
+        return {WHEEL: math.nan if away else 0.1 if frame < 0 else -0.1}
+
+    car.deliver(taken, taken, wheel)
+    assert car.sent[WHEEL][-1] == pytest.approx(-0.1)
+    # Of what is kept in between, the frames in which it goes on are half: they go at twice the speed.
+    assert steepest(car, 2.5) < 2 * STEEPER * 0.2 / (missing - 2 / rate_hz)
+
+
 def test_a_number_that_is_missing_once_costs_a_frame(car):
     """The line to the next one is as before: two frames long, or one, but no longer."""
     rate_hz = 100

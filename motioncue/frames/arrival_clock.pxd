@@ -31,7 +31,7 @@ ctypedef struct Timeline:
     int64_t own             # simulator's time of the newest frame [ns]
     int64_t late            # its delay relative to the earliest arrivals [ns]
     int64_t lead            # by how much frames are still placed later than these arrivals tell [ns]
-    int stamped             # frames in a row whose time is the simulator's own, up to `SEVERAL`
+    int telling             # frames in a row whose time is the simulator's own, up to `SEVERAL`
     int64_t min_delay_ns    # smallest `late` in this block, among frames that came at their own pace [ns]
     int block               # number of those frames
     double told             # decaying sum of the simulator's intervals between frames [s]

@@ -159,13 +159,15 @@ cdef int64_t delay_of(Timeline* t, int64_t arrival, int64_t told) noexcept nogil
 
 
 cdef void follow_offset(Timeline* t, int64_t moved, int64_t told) noexcept nogil:
-    """Go on with a lead when the offset has `moved` [ns]: at most half an interval, beyond which frames move with it.
+    """Go on with a lead when the offset has `moved` and the simulator `told` of so much time [ns].
+
+    At most half an interval, beyond which frames move with the offset.
 
     Less for a simulator whose time runs at another pace, since its offset moves all the time: none at a sixteenth.
     Less, too, while it has told few times in a row: an offset from one that stands now and then is none to go by.
     """
     cdef double paced = 16.0 * fabs(t.told - t.arrival_s) / t.arrival_s if t.arrival_s > 0.0 else 1.0
-    cdef double most = 0.5e9 * t.place.interval * (1.0 - paced if paced < 1.0 else 0.0) * t.stamped / SEVERAL
+    cdef double most = 0.5e9 * t.place.interval * (1.0 - paced if paced < 1.0 else 0.0) * t.telling / SEVERAL
     cdef double lead = (t.lead - moved) * FOLLOW_S / (FOLLOW_S + 1e-9 * told)
     t.lead = <int64_t>(most if lead > most else (-most if lead < -most else lead))
 
@@ -207,7 +209,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time, bint clock
     if stamped:
         p.source_elapsed_ns += told
         t.late = delay_of(t, arrival, told)
-        t.stamped += t.stamped < SEVERAL
+        t.telling += t.telling < SEVERAL
         follow_offset(t, arrival - told - (t.late - late), told)
         update_interval(t, 1e-9 * told)
         set_pace(t, now, 1e-9 * told)
@@ -221,7 +223,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time, bint clock
         clamp_interval(t)
         p.source_elapsed_ns += <int64_t>(1e9 * t.usual)
         told = interval if waited or 2 * arrival < interval else arrival
-        t.late = t.lead = t.block = t.stamped = 0   # lateness counts from here, so what frames had before is no part of it
+        t.late = t.lead = t.block = t.telling = 0   # lateness counts from here, so what frames had before is no part of it
     jump = arrival - told
     # The frame does not continue the motion if that had ended, if it was in a backlog, or if the link's delay has
     # changed.
@@ -235,7 +237,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time, bint clock
     p.interval_known = stamped or (t.settled == SETTLED and (t.windows > 0 or now - t.joined >= EVEN_NS))
     # Late, or after frames that are missing and that the simulator does not count.
     # A time that shows less than has passed, or has told few times in a row, is no clock for this frame.
-    clocked = clocked and t.stamped >= SETTLED and 4 * told >= 3 * interval
+    clocked = clocked and t.telling >= SETTLED and 4 * told >= 3 * interval
     if arrival > told + interval // 2 and not clocked:
         told = arrival
     # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.

@@ -33,7 +33,7 @@ NUDGE = 1e-4  # for derivatives of the kinematics [m, rad]
 LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to do with each other
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
 MARGIN = 0.98  # share of a range that is planned for
-GEARED_MARGIN = 0.95  # share of all bounds where positions are not linear in the pose
+GEARED_MARGIN = 0.98  # share of all bounds where positions are not linear in the pose
 NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
@@ -223,18 +223,15 @@ def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
     cranks = np.array([kind == "crank" for kind in platform.kinematics.kinds])
     gear = np.where(cranks, np.cos(platform.neutral), 1.0)
 
-    def measured(positions: Array) -> Array:
-        return np.where(cranks, np.sin(positions), positions)
-
     def places(poses: Array) -> Array:
-        return measured(platform.kinematics.inverse(poses))
+        return np.asarray(gear * platform.kinematics.inverse(poses))
 
     nudges = NUDGE * np.eye(6)
     slopes = ((places(nudges) - places(-nudges)) / (2.0 * NUDGE)).T
     slopes[np.abs(slopes) < LEAST] = 0.0
-    neutral, bounds = measured(np.array(platform.neutral)), ActuatorBounds.columns(platform.bounds)
-    linear = np.allclose(places(TRIED[None])[0], neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
-    low, high = measured(bounds.low) - neutral, measured(bounds.high) - neutral
+    neutral, bounds = np.array(platform.neutral), ActuatorBounds.columns(platform.bounds)
+    linear = np.allclose(places(TRIED[None])[0], gear * neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
+    low, high = gear * (bounds.low - neutral), gear * (bounds.high - neutral)
     place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)
     middle, half = 0.5 * (low + high), 0.5 * place * (high - low)
     limits = other * gear * bounds.speed, other * gear * bounds.acceleration

@@ -107,6 +107,9 @@ class Program(NamedTuple):
     """For each row, whether it is a tilt rate, in shares of its limit: 0 or 1."""
     scale: Array
     """Acceleration for 1 of each unknown [m/s^2, rad/s^2]."""
+    moving: Array
+    """For each row, what it is made of where a slope by a channel is 1: shares of that channel's place, speed and
+    acceleration, then of its planned accelerations, in shares of `scale`; the same for all channels."""
 
 
 def blocks(steps: int) -> list[int]:
@@ -322,9 +325,10 @@ def program(
     now = ends[-1]
     end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, cars[-1], now.conflict])
     form += end.T @ _tail(step_s, channels, senses, cost) @ end
-    rows, low, high, bound, at_block, per_place, per_speed, per_push, tilting = _bounded(
+    rows, low, high, bound, at_block, per_place, per_speed, per_push, tilting, ways = _bounded(
         channels, ends, jerks, bounds, tilt[0]
     )
+    moving = np.concatenate([ways[:, :3], ways[:, known::moved] / limits[0]], axis=1)
     turning = np.zeros((len(rows), known))
     own = [each[list(senses).index(channel)] for channel in TILTING if channel in channels for each in turns]
     turning[tilting > 0] = np.reshape(own, (-1, known)) / tilt[0]
@@ -343,43 +347,45 @@ def program(
         turning,
         tilting,
         np.tile(limits, len(lengths)),
+        moving,
     )
 
 
 def _bounded(
     channels: Sequence[int], ends: list[_Rows], jerks: list[Array], bounds: Bounds, tilt_rate: float
-) -> tuple[Array, Array, Array, Whole, Whole, Array, Array, Array, Whole]:
+) -> tuple[Array, Array, Array, Whole, Whole, Array, Array, Array, Whole, Array]:
     """Return the rows of a program's bounds, in shares of what is allowed.
 
     Where drives lag, they are those of q + lag q', which is sent.  Its acceleration is bounded in blocks of single
     steps, because later ones are planned again.
     """
-    found: list[tuple[Array, float, float, int, int, float, float, float, int]] = []
+    found: list[tuple[Array, float, float, int, int, float, float, float, int, Array]] = []
     for number, slopes in enumerate(bounds.slopes[:, list(channels)]):
         low, high, speed = float(bounds.low[number]), float(bounds.high[number]), float(bounds.speed[number])
         acceleration, half, lag = float(bounds.acceleration[number]), 0.5 * (high - low), float(bounds.lag_s[number])
         single = np.count_nonzero(slopes) == 1
         for k, at in enumerate(ends):
-            place = slopes @ (at.place + lag * at.speed) / half
-            found.append((place, low / half, high / half, number, k, 1.0 / half, lag / half, 0.0, 0))
-            rate = slopes @ (at.speed + lag * at.acceleration) / speed
-            found.append((rate, -1.0, 1.0, number, k, 0.0, 1.0 / speed, lag / speed, 0))
+            place = (at.place + lag * at.speed) / half
+            found.append((slopes @ place, low / half, high / half, number, k, 1.0 / half, lag / half, 0.0, 0, place[0]))
+            rate = (at.speed + lag * at.acceleration) / speed
+            found.append((slopes @ rate, -1.0, 1.0, number, k, 0.0, 1.0 / speed, lag / speed, 0, rate[0]))
             leads = lag > 0.0 and k < FIRST
             if leads or not single:  # otherwise it is the bound of an unknown
-                push = slopes @ (at.acceleration + (lag * jerks[k] if leads else 0.0)) / acceleration
-                found.append((push, -1.0, 1.0, number, k, 0.0, 0.0, 1.0 / acceleration, 0))
+                push = (at.acceleration + (lag * jerks[k] if leads else 0.0)) / acceleration
+                found.append((slopes @ push, -1.0, 1.0, number, k, 0.0, 0.0, 1.0 / acceleration, 0, push[0]))
         # v^2 <= 2 a (end - q) in the end, on the safe side because v is at most `speed`
         far = lag + 0.5 * speed / acceleration
-        stop = slopes @ (ends[-1].place + far * ends[-1].speed)
-        found.append((stop / half, low / half, high / half, number, len(ends) - 1, 1.0 / half, far / half, 0.0, 0))
+        stop = (ends[-1].place + far * ends[-1].speed) / half
+        last = len(ends) - 1
+        found.append((slopes @ stop, low / half, high / half, number, last, 1.0 / half, far / half, 0.0, 0, stop[0]))
     for channel in TILTING:
         if channel in channels:
             row = channels.index(channel)
             found += [
-                (at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, k, 0.0, 0.0, 0.0, 1)
+                (at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, k, 0.0, 0.0, 0.0, 1, 0.0 * at.speed[row])
                 for k, at in enumerate(ends)
             ]
-    rows, low_, high_, bound, block, per_place, per_speed, per_push, tilting = (
+    rows, low_, high_, bound, block, per_place, per_speed, per_push, tilting, ways = (
         list(column) for column in zip(*found, strict=True)
     )
     return (
@@ -392,4 +398,5 @@ def _bounded(
         np.array(per_speed),
         np.array(per_push),
         np.array(tilting, np.int32),
+        np.array(ways),
     )

@@ -43,6 +43,8 @@ ctypedef struct Group:              # channels that are planned together
     const double* per_push      # and for its acceleration
     const double* turning       # rows x known: the car's own rate in shares of the limit, for rows that are tilt rates
     const int* tilting          # by row: whether it is a tilt rate in shares of its limit
+    const int* kind             # by row: which it is of those whose slopes follow the plan; -1 if they stay
+    const double* motion        # kinds x 3: shares in it of a channel's place, speed and acceleration, by a slope of 1
     const double* scale         # acceleration for 1 of each unknown [m/s^2, rad/s^2]
     Quadratic* quadratic
 
@@ -72,11 +74,12 @@ ctypedef struct PredictiveCoeffs:
     MotionPredictorCoeffs predictor
     Geometry geometry
     int geared                  # actuators whose positions are not linear in the pose; 0 if all are
-    double slopes[12][AXES]     # derivatives of their positions at neutral, of cranks of the sine of the angle
+    double slopes[12][AXES]     # derivatives of their positions at neutral, times `gear`
+    double steepness[12]        # sum of the squares of these
     double neutral[12]
     double ends_low[12]         # of their positions [m, rad]
     double ends_high[12]
-    double gear[12]             # that derivative by the angle, for cranks; 1 for others
+    double gear[12]             # cosine of the angle at neutral, for cranks; 1 for others
 
 ctypedef struct Counts:
     int64_t plans

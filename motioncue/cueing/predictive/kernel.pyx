@@ -1,6 +1,6 @@
 """Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
 
-from libc.math cimport INFINITY, exp, fabs, isfinite, sin
+from libc.math cimport INFINITY, cos, exp, fabs, isfinite, sin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -12,7 +12,7 @@ from motioncue.cueing.predictive.motion_predictor cimport (
     NODES, PAST, MotionPredictorCoeffs, observe_motion, predict_motion,
 )
 from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, within
-from motioncue.cueing.predictive.solver cimport ACTIVE, LOWER, SOFT, Quadratic, Solver, solved
+from motioncue.cueing.predictive.solver cimport ACTIVE, CHANNELS, LOWER, SOFT, Quadratic, Solver, set_row, solved
 from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held
 
 import zlib
@@ -58,11 +58,13 @@ cdef double FAST = 1.15     # tilt is fast beyond this many times what is slow: 
 cdef double ACCOUNT_S = 10.0            # fast tilt beyond its share that makes bursts as rare as they get [s]
 cdef double EAGER = 1.5, FRUGAL = 0.3   # logarithms of how far what opens a burst falls, and rises
 
-ctypedef struct Excess:     # of actuators over what is linear in the pose
+ctypedef struct Excess:     # of actuators over what is linear in the pose by these slopes
+    double slopes[12][AXES]
     double place[12]
     double speed[12]
     double push[12]
 
+cdef double FLAT = 0.04     # square of the share of an actuator's steepness at neutral from which it counts
 cdef double BENT = 0.9      # share of a bound that it is shifted by at most: beyond it, bounds contradict one another
 cdef double BRAKE = 0.5     # share of a channel's acceleration that a platform is stopped with
 cdef double FARTHER = 1.02  # by which a pose may be farther from neutral than where the platform stops
@@ -241,6 +243,36 @@ cdef void bound_row(
             s.held.push[number] = high[0] / g.per_push[i]
 
 
+cdef void slopes_of(const PredictiveCoeffs* c, const double* place, const double* rows, Excess* more) noexcept nogil:
+    """Fill in how actuators move by the channels: cranks as at this pose, from derivatives by turns about the base axes.
+
+    Legs are as at neutral: what they exceed that by says enough, and is cheaper.  So is a crank that hardly moves here,
+    or far more than at neutral.
+    """
+    cdef double sp = sin(place[4])
+    cdef double cp = cos(place[4])
+    cdef double sy = sin(place[5])
+    cdef double cy = cos(place[5])
+    cdef const double* row
+    cdef double* out
+    cdef double square
+    cdef int i, j
+    memcpy(more.slopes, c.slopes, sizeof(c.slopes))
+    for i in range(c.geared):
+        if c.geometry.kinds[i] != CRANK:
+            continue
+        row, out = &rows[AXES * i], more.slopes[i]
+        out[0], out[1], out[2], out[5] = row[0], row[1], -row[2], row[5]
+        out[3] = cp * (cy * row[3] + sy * row[4]) - sp * row[5]
+        out[4] = cy * row[4] - sy * row[3]
+        square = 0.0
+        for j in range(AXES):
+            out[j] *= c.gear[i]
+            square += out[j] * out[j]
+        if not FLAT * c.steepness[i] < square < c.steepness[i] / FLAT:
+            memcpy(out, c.slopes[i], sizeof(c.slopes[i]))
+
+
 cdef bint exceed(
     const PredictiveCoeffs* c, const double* place, const double* speed, const double* push, Excess* more
 ) noexcept nogil:
@@ -249,8 +281,10 @@ cdef bint exceed(
     cdef double before[12]
     cdef double after[12]
     cdef double pose[AXES]
+    cdef double rows[12 * AXES]
     cdef int i, j
-    inverse(&c.geometry, place, now, NULL)
+    inverse(&c.geometry, place, now, rows)
+    slopes_of(c, place, rows, more)
     for i in range(AXES):
         pose[i] = place[i] - NUDGE * (speed[i] - 0.5 * NUDGE * push[i])
     inverse(&c.geometry, pose, before, NULL)
@@ -258,13 +292,13 @@ cdef bint exceed(
         pose[i] = place[i] + NUDGE * (speed[i] + 0.5 * NUDGE * push[i])
     inverse(&c.geometry, pose, after, NULL)
     for i in range(c.geared):
-        more.place[i] = (sin(now[i]) if c.geometry.kinds[i] == CRANK else now[i]) - c.neutral[i]
+        more.place[i] = c.gear[i] * (now[i] - c.neutral[i])
         more.speed[i] = c.gear[i] * (after[i] - before[i]) / (2.0 * NUDGE)
         more.push[i] = c.gear[i] * (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)
         for j in range(AXES):
-            more.place[i] -= c.slopes[i][j] * place[j]
-            more.speed[i] -= c.slopes[i][j] * speed[j]
-            more.push[i] -= c.slopes[i][j] * push[j]
+            more.place[i] -= more.slopes[i][j] * place[j]
+            more.speed[i] -= more.slopes[i][j] * speed[j]
+            more.push[i] -= more.slopes[i][j] * push[j]
         if not isfinite(more.place[i] + more.speed[i] + more.push[i]):
             return False
     return True
@@ -292,9 +326,11 @@ cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, 
             speed[i] += 0.5 * h * (push[i] + next)
             push[i] = next
         if not exceed(c, place, speed, push, &more[k]):
-            memset(&more[k], 0, sizeof(Excess))
             if k > 0:
                 more[k] = more[k - 1]
+            else:
+                memset(&more[k], 0, sizeof(Excess))
+                memcpy(more[k].slopes, c.slopes, sizeof(c.slopes))
 
 
 cdef void add_up(const double* columns, const double* known, int size, int rows, double* out) noexcept nogil:
@@ -305,6 +341,20 @@ cdef void add_up(const double* columns, const double* known, int size, int rows,
     for j in range(size):
         for i in range(rows):
             out[i] += columns[j * rows + i] * known[j]
+
+
+cdef double slope_row(const Group* g, int i, const Excess* at, const double* known) noexcept nogil:
+    """Give a row the slopes that its actuator has in the plan before; return what is known of it."""
+    cdef double slopes[CHANNELS]
+    cdef const double* motion = &g.motion[3 * g.kind[i]]
+    cdef double drift = 0.0
+    cdef int j
+    memset(slopes, 0, sizeof(slopes))
+    for j in range(g.channels):
+        slopes[j] = at.slopes[g.bound[i]][g.channel[j]]
+        drift += slopes[j] * (motion[0] * known[3 * j] + motion[1] * known[3 * j + 1] + motion[2] * known[3 * j + 2])
+    set_row(g.quadratic, i, g.kind[i], slopes)
+    return drift
 
 
 cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
@@ -354,6 +404,8 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         shift = shifts[i]
         if g.bound[i] >= 0 and g.bound[i] < c.geared:
             at = &more[g.block[i]]
+            if g.kind[i] >= 0:
+                shift = slope_row(g, i, at, known)
             shift += g.per_place[i] * at.place[g.bound[i]]
             own = g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]     # both where drives lag
             shift += within(own, BENT)
@@ -721,6 +773,7 @@ cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear
         c.ends_low[i], c.ends_high[i] = ends.low[i], ends.high[i]
         for j in range(AXES):
             c.slopes[i][j] = slopes[i, j]
+            c.steepness[i] += slopes[i, j] ** 2
     return 0
 
 
@@ -741,7 +794,7 @@ cdef int fill_outlook(PredictiveCoeffs* c, outlook) except -1:
     return 0
 
 
-cdef int fill_group(Group* g, list kept, channels, senses, program, int first, Solver solver) except -1:
+cdef int fill_group(Group* g, list kept, channels, senses, program, int first, Solver solver, cranks) except -1:
     """Fill in a group, whose constraints begin at `first`; return where those of the next one begin."""
     cdef int i
     g.channels, g.senses = len(channels), len(senses)
@@ -759,6 +812,10 @@ cdef int fill_group(Group* g, list kept, channels, senses, program, int first, S
     g.scale, g.turning = hold(kept, program.scale), hold(kept, program.turning)
     g.bound, g.block = hold_whole(kept, program.bound), hold_whole(kept, program.block)
     g.tilting = hold_whole(kept, program.tilting)
+    kinds, of_row = np.unique(np.round(program.moving, 12), axis=0, return_inverse=True)
+    g.kind, g.motion = hold_whole(kept, np.where(np.isin(program.bound, cranks), of_row.ravel(), -1)), hold(kept, kinds[:, :3])
+    if len(cranks):
+        solver.vary(np.repeat(kinds[:, 3:], g.channels, axis=1) * program.scale, g.channels)
     g.quadratic = &solver.quadratic
     kept.append(solver)
     return first + g.unknowns + g.rows
@@ -813,10 +870,11 @@ cdef class Predictive(Algorithm):
         fill_outlook(c, outlook)
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])
+        cranks = [i for i in range(c.geared) if c.geometry.kinds[i] == CRANK]
         for i, (channels, senses, program) in enumerate(groups):
             soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
             solver = Solver(program.hessian, program.rows, soft, iterations)
-            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver)
+            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver, cranks)
             c.group[i].phase = i * period // len(groups)
         c.number = number_of(groups, (np.asarray(guard).tolist(), list(gains), outlook["learns"], outlook["remembers"], tilt, calm))
         if first > ROWS:

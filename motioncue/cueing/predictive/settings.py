@@ -97,7 +97,7 @@ class Weights(Table, frozen=True, kw_only=True):
     """Perceived error of pitch rate, in thresholds."""
     yaw_rate: Weight = 1.0
     """Perceived error of yaw rate, in thresholds."""
-    travel: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 0.4
+    travel: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 0.8
     """Displacement of each actuator from neutral, in shares of half its range: it brings the platform back."""
     speed: Weight = 0.3
     """Speed, in shares of the largest speed."""

@@ -34,8 +34,14 @@ cdef extern from "motioncue/cueing/predictive/daqp/include/api.h" nogil:
 
     ctypedef struct DAQPWorkspace:
         int* sense      # states of the constraints, also after a failure
+        double* M       # rows, in units in which the cost is a sphere, of length 1
+        double* scaling # by which a row was made that long, after those of the unknowns
         int n_active
         DAQPSettings* settings
+
+
+cdef enum:
+    CHANNELS = 6
 
 
 ctypedef struct Quadratic:          # a program as the solver takes it
@@ -46,6 +52,9 @@ ctypedef struct Quadratic:          # a program as the solver takes it
     int iterations      # most steps for a solution
     int steps           # that the last one took
     int most_active     # constraints to start from at most, so that half of the work is left for steps
+    int channels        # unknowns of a block; those of the k-th channel are every channels-th, from the k-th on
+    const double* units # rows that may be given anew where all slopes are 1: kinds x unknowns
+    const double* parts # and what they are made of by each channel, as the solver keeps rows: kinds x CHANNELS x unknowns
 
 
 cdef class Solver:
@@ -61,6 +70,9 @@ cdef class Solver:
     cdef double[::1] found
     cdef double[::1] duals
     cdef double[::1] weights
+    cdef double[:, ::1] units
+    cdef double[:, :, ::1] parts
 
 
+cdef void set_row(Quadratic* q, int row, int kind, const double* slopes) noexcept nogil
 cdef bint solved(Quadratic* q) noexcept nogil

@@ -1,5 +1,6 @@
-"""One quadratic program with constant matrices."""
+"""One quadratic program whose cost stays the same."""
 
+from libc.math cimport sqrt
 from libc.string cimport memset
 
 import numpy as np
@@ -29,6 +30,7 @@ cdef double MOST_WORK = 480e3   # multiplications for a solution, start and all 
 WORK = MOST_WORK
 
 cdef enum:
+    UNKNOWNS = 97               # most of them, and one more
     FEWEST = 3                  # steps at a time: the solver drops a constraint that depends on others if it stops there
     MOST = 16                   # more than after which it puts a cycle right
 
@@ -46,6 +48,38 @@ cdef double adding(const DAQPProblem* p, double active) noexcept nogil:
 cdef double removing(double active) noexcept nogil:
     """Return the multiplications of a step that removes a constraint at most."""
     return 2.0 * active * active
+
+
+cdef void set_row(Quadratic* q, int row, int kind, const double* slopes) noexcept nogil:
+    """Give a row, counted from the first behind the unknowns, other slopes by the channels: `CHANNELS` of them."""
+    cdef int n = q.problem.n
+    cdef double* found = q.problem.A + row * n
+    cdef double* out = q.workspace.M + row * n
+    cdef const double* unit = q.units + kind * n
+    cdef const double* p0 = q.parts + kind * CHANNELS * n
+    cdef const double* p1 = p0 + n
+    cdef const double* p2 = p1 + n
+    cdef const double* p3 = p2 + n
+    cdef const double* p4 = p3 + n
+    cdef const double* p5 = p4 + n
+    cdef double s0 = slopes[0], s1 = slopes[1], s2 = slopes[2], s3 = slopes[3], s4 = slopes[4], s5 = slopes[5]
+    cdef double made[UNKNOWNS]  # of this call alone, so that several can be worked out at once
+    cdef double even = 0.0
+    cdef double odd = 0.0
+    cdef int j, k
+    made[n] = 0.0
+    for j in range(n):
+        made[j] = ((s0 * p0[j] + s1 * p1[j]) + (s2 * p2[j] + s3 * p3[j])) + (s4 * p4[j] + s5 * p5[j])
+    for j from 0 <= j < n by 2:
+        even += made[j] * made[j]
+        odd += made[j + 1] * made[j + 1]
+    even = 1.0 / sqrt(even + odd)
+    q.workspace.scaling[q.problem.ms + row] = even
+    for j in range(n):
+        out[j] = even * made[j]
+    for j from 0 <= j < n by q.channels:
+        for k in range(q.channels):
+            found[j + k] = slopes[k] * unit[j + k]
 
 
 cdef bint solved(Quadratic* q) noexcept nogil:
@@ -82,7 +116,7 @@ cdef bint solved(Quadratic* q) noexcept nogil:
 
 
 cdef class Solver:
-    """A quadratic program whose matrices stay, while linear cost and bounds change.
+    """A quadratic program whose matrices stay, while linear cost and bounds change, and some rows by `set_row`.
 
     Minimize ``x' hessian x / 2 + linear' x`` with hard bounds on the first unknowns and soft ones on ``rows x``.
 
@@ -116,6 +150,9 @@ cdef class Solver:
         if setup_daqp(&q.problem, &q.workspace, NULL) < 0:
             raise ValueError("hessian: found a matrix that the solver refuses, allowed is a positive definite one")
         self.ready = True
+        # The setup leaves the rows for later where no bound acts, and would then overwrite what `set_row` has made.
+        if daqp_update_ldp(UPDATE_LINEAR + UPDATE_BOUNDS + UPDATE_STATES, &q.workspace, &q.problem) < 0:
+            raise ValueError("rows: found bounds that contradict one another")
         while q.most_active < size and starting(self.count, q.most_active + 1) <= 0.5 * MOST_WORK:
             q.most_active += 1
         # The weights of single constraints count in the units of the rows, the one in the settings does not.
@@ -130,6 +167,20 @@ cdef class Solver:
             free_daqp_ldp(&self.quadratic.workspace)
             self.quadratic.workspace.settings = NULL      # it is this object's
             free_daqp_workspace(&self.quadratic.workspace)
+
+    def vary(self, units, int channels):
+        """Let rows be given other slopes by the channels, whose unknowns stand by turns.
+
+        `units`, (kinds, n): such rows where the slopes by all channels are 1.
+        """
+        cdef Quadratic* q = &self.quadratic
+        self.units = np.array(units, dtype=np.float64, order="C")
+        apart = np.zeros((len(units), CHANNELS, self.count))
+        for channel in range(channels):
+            apart[:, channel, channel::channels] = units[:, channel::channels]
+        upper = np.linalg.cholesky(np.asarray(self.hessian)).T      # the solver keeps rows times its inverse
+        self.parts = np.ascontiguousarray(np.linalg.solve(upper.T, apart.swapaxes(1, 2)).swapaxes(1, 2))
+        q.channels, q.units, q.parts = channels, &self.units[0, 0], &self.parts[0, 0, 0]
 
     def pose(self, linear, low, high):
         """Set linear cost, (n,), and bounds, (n + m,), of the unknowns, then of the rows; forget the working set."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import quaternion as npq
-from test_watch_numbers import AT, RATE, car, watched
+from test_watch_numbers import AT, DT, RATE, car, watched
 from watch_helpers import fed, new_intake, records_of
 
 
@@ -20,7 +20,7 @@ def test_after_a_frame_that_is_set_aside_what_is_derived_is_of_two_frames_time()
 
 @pytest.mark.parametrize("turns", [False, True], ids=["acceleration", "rates"])
 def test_claims_that_come_and_go_without_being_shown_contradict_what_is_shown(turns):
-    """Each lasts 0.2 s of 0.3 s, less than is waited for evidence: together two thirds of the claim, 20 m/s in a second."""
+    """Each lasts 0.2 s of 0.3 s, less than is waited for evidence: together 20 m/s, or 3.3 rad, in a second."""
     states = car(300)
     claims = np.arange(300) % 18 < 12
     claims[:AT] = False
@@ -54,3 +54,18 @@ def test_a_frame_right_behind_one_that_was_held_up_makes_nothing_derived_steep(s
     derived, true = (motion["yaw_rate"], 2.5) if spins else (-motion["surge"], 8.0)
     assert derived.max() < 1.02 * true
     assert derived[-1] == pytest.approx(true, rel=0.01)
+
+
+def test_a_claim_that_is_held_back_when_the_line_stalls_holds_no_brakes_back_behind_it():
+    """By arrivals alone nothing is compared for about a second after a stall: what comes then is followed as it is."""
+    states = car(AT + 60)
+    states["acceleration"][AT - 1, 0] = 60.0
+    states["acceleration"][AT:, 0] = -6.0
+    states["velocity"][AT:, 0] -= 6.0 * DT * np.arange(60)
+    states["position"][:, 0] = np.cumsum(states["velocity"][:, 0]) * DT
+    times = states["time"].copy()
+    times[AT:] += 0.3
+    intake, motion = watched(states, "beamng", times=times)
+    assert motion["surge"][AT - 1] == pytest.approx(0.0, abs=1e-3)
+    assert motion["surge"][AT:] == pytest.approx(-6.0, abs=1e-3)
+    assert intake.discontinuities == {}

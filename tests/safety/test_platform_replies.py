@@ -74,6 +74,19 @@ def test_an_emergency_stop_parks_at_once_and_an_operator_has_to_engage():
         sound_motion(rig)
 
 
+def test_a_stopped_platform_that_falls_silent_is_not_asked_to_stay_where_nobody_knows_it_to_be():
+    """Its controller may be switched off: what is sent goes to where the platform is parked, and a run can end."""
+    with Rig(profile_of("classical", REPLY + "lost_s = 0.1\n"), Firmware(homing_s=0.2)) as rig:
+        rig.until("RUNNING").ticks(300)
+        rig.controller.pressed = True
+        rig.ticks(10)
+        assert rig.emitter.newest()["operation"][0] & Platform.STANDS
+        rig.answers = False
+        rig.ticks(1500)
+        assert not rig.emitter.newest()["operation"][0] & Platform.STANDS
+        assert rig.emitter.rested
+
+
 @pytest.mark.parametrize("how", ["fault", "lost", "unready"])
 @pytest.mark.check
 def test_other_troubles(how):

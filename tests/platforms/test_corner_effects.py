@@ -169,7 +169,7 @@ def test_other_bounds_of_the_posts_are_those_of_the_corners_from_then_on():
 
 
 def rough_road():
-    """Yield frames of a car that drives straight on, whose front left wheel goes up and down by 3 mm, twice a second."""
+    """Yield frames of a car that drives straight on, whose front left wheel goes up and down by 3 mm at 2 Hz."""
     row = np.zeros(1, TOLD)
     for number in itertools.count():
         row["frame_time"], row["speed"], row["surge"] = number / 60.0, 20.0, 1e-6 * (number % 2)

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 
+import msgspec
 import numpy as np
 import pytest
 from controller_rig import BESIDE, FADE_S, REPLY, START, SWING, TOLD, Rig, profile_of, telling_profile
@@ -102,17 +103,24 @@ def test_what_another_host_answers_is_not_the_platform_s():
         assert rig.reasons[-1] == ("FAULT", "platform_stopped")
 
 
+HEADSET = {"system": "custom", "motion": "udp://127.0.0.1:4999", "gauges": None}
+HEADSET["packet"] = {"size": 8, "fields": [{"offset": 0, "type": "f8", "channel": "pose_up"}]}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
-def test_a_controller_that_boots_for_longer_than_the_hold_time_has_lost_no_line(tmp_path):
+@pytest.mark.parametrize("others", [[], [HEADSET]], ids=["alone", "behind a headset"])
+def test_a_controller_that_boots_for_longer_than_the_hold_time_is_sent_nothing_and_has_lost_no_line(others):
     """Nothing is sent to it before it has said where its actuators are, so it cannot have failed to take it."""
-    profile = profile_of()
+    alone = msgspec.to_builtins(profile_of().outputs[0])
+    profile = profile_of("classical", REPLY, {"output": [*others, alone]})
     pipeline = Pipeline(profile, FakeClock(START))
-    ((_, encoding),) = streams_of(profile.outputs[0], profile.platform).values()
-    replies = replies_of(profile.outputs[0].packet, channels_of(profile.platform), stream=True)
+    output = profile.outputs[-1]
+    ((_, encoding),) = streams_of(output, profile.platform).values()
+    replies = replies_of(output.packet, channels_of(profile.platform), stream=True)
     end, line = os.openpty()
     try:
         opened = open_line(f"serial://{os.ttyname(line)}", 250_000)
-        pipeline.emitter.add_output(opened, None, encoding.table, encoding.packet, encoding.seal, 0, replies)
+        pipeline.emitter.add_output(opened, None, encoding.table, encoding.packet, encoding.seal, len(others), replies)
         pipeline.emitter.run(ticks=2000)
     finally:
         os.close(line)

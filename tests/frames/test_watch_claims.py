@@ -242,7 +242,7 @@ def test_flips_of_the_attitude_turn_the_platform_no_faster_than_its_bounds(syste
 
 
 @pytest.mark.parametrize("system", STAMPED)
-@pytest.mark.parametrize("how", ["swapped", "twice", "late by three"])
+@pytest.mark.parametrize("how", ["swapped", "twice", "late by three", "two late by three", "2.5 s old, twice"])
 def test_a_datagram_that_is_late_or_comes_twice_is_counted_and_begins_no_session(system, how):
     rows = records_of(system, cruise(), RATE)
     order = list(range(FRAMES))
@@ -250,13 +250,18 @@ def test_a_datagram_that_is_late_or_comes_twice_is_counted_and_begins_no_session
         order[AT], order[AT + 1] = order[AT + 1], order[AT]
     elif how == "twice":
         order.insert(AT, AT)
-    else:
+    elif how == "late by three":
         order.insert(AT + 3, order.pop(AT))
+    elif how == "two late by three":
+        order[AT : AT + 5] = AT + 3, AT + 4, AT, AT + 1, AT + 2
+        del order[AT + 4]
+    else:  # a simulator that begins again goes on
+        order[-1:-1] = 2 * [FRAMES - round(2.5 * RATE)]
     intake = new_intake(system, RATE)
     fed(intake, rows[order], np.arange(len(order)) / RATE)
     assert intake.sessions == 1
     assert intake.discontinuities == {}
-    assert intake.rejected == ({} if how == "twice" else {"late": 1})
+    assert intake.rejected == ({} if how == "twice" else {"late": 2 if "two" in how or "old" in how else 1})
     assert intake.repeats == (how == "twice")
 
 

@@ -9,6 +9,7 @@ import quaternion as npq
 from trouble_helpers import START
 from watch_helpers import fed, new_intake, records_of
 
+from motioncue.core.channels import GRAVITY
 from motioncue.drive.car import STATE_DTYPE
 from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.sources.city_car_driving.twin import INIT_PACKAGE
@@ -246,6 +247,15 @@ def test_claims_are_followed_anew_after_a_frame_that_comes_100_ms_later_than_it_
     times = states["time"].copy()
     times[AT] += late_s
     assert watched(states, times=times)[1]["surge"][-1] == pytest.approx(surge, abs=1e-3)
+
+
+def test_an_accelerometer_s_gravity_is_no_claim_to_move():
+    """At rest it reads 9.8 m/s^2 upwards, which no velocity ever shows."""
+    states = car(300)
+    states["acceleration"][:, 2] = -GRAVITY
+    intake, motion = watched(states, gravity="included")
+    assert intake.discontinuities == {}
+    assert motion["heave"] == pytest.approx(0.0, abs=1e-4)
 
 
 # ---- sources whose frames carry no time ------------------------------------------------------------------------------

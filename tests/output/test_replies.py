@@ -79,6 +79,17 @@ def test_smc3():
     assert rig.flags(4 * T + 500_000_001) == STOPPED | SILENT
 
 
+def test_a_position_that_has_come_once_is_forgotten_when_another_one_comes():
+    """Without a checksum, one that changes by an eighth of the stroke has to come twice in a row."""
+    rig = replies("smc3", stream=True)
+    rig.hear(smc3(512, 512, 512) + smc3(512, 512, 512), T, True)
+    for first in (900, 512, 900):
+        rig.hear(smc3(first, 512, 512), T, True)
+        assert rig.positions[0] == pytest.approx(0.0, abs=0.2 * 4 / 1022)
+    rig.hear(smc3(900, 512, 512), T, True)
+    assert rig.positions[0] == pytest.approx(0.2 * (900 - 511) / 1022, abs=0.2 * 4 / 1022)
+
+
 @given(st.data())
 def test_whatever_comes_over_a_line(data):
     """Bytes lost, changed and put in between, in any pieces: one bad reply is not believed, two good ones are."""

@@ -166,3 +166,31 @@ def test_other_bounds_of_the_posts_are_those_of_the_corners_from_then_on():
         assert fastest() == pytest.approx(0.375 * 0.4 * speed, rel=0.1)
         rig.pipeline.retune(f"platform.post.speed_m_s={speed}")
         assert fastest() == pytest.approx(usual, rel=0.01)
+
+
+def rough_road():
+    """Yield frames of a car that drives straight on, whose front left wheel goes up and down by 3 mm at 2 Hz."""
+    row = np.zeros(1, TOLD)
+    for number in itertools.count():
+        row["frame_time"], row["speed"], row["surge"] = number / 60.0, 20.0, 1e-6 * (number % 2)
+        row["suspension_front_left"] = 0.003 * np.sin(4.0 * np.pi * number / 60.0)
+        yield Paced(1.0 / 60.0, row.tobytes())
+
+
+@pytest.mark.rt
+def test_a_change_of_settings_on_a_rough_road_drops_no_corner():
+    """Corners stand where wheels and bounds have them, at whatever moment settings change that do not act there."""
+    profile = telling_profile()
+    posts = []
+    for change in (False, True):
+        with Rig(profile, Firmware(homing_s=0.2)) as rig:
+            rig.packages = rough_road()
+            rig.until("RUNNING")
+            for _ in range(5):
+                rig.ticks(71)
+                if change:
+                    rig.pipeline.retune(f"platform.post.speed_m_s={profile.platform.post.speed_m_s * 1.01}")
+                    rig.pipeline.retune(f"platform.post.speed_m_s={profile.platform.post.speed_m_s}")
+            posts.append(rig.emitter.trace["actuators"][:, :4].copy())
+    assert np.ptp(posts[0][-355:], axis=0).max() > 0.003
+    np.testing.assert_allclose(posts[1], posts[0], rtol=0, atol=1e-6)

@@ -1,5 +1,10 @@
 """The platform answers: who is not ready is not moved, who stops is not pulled, and comes back from where it is."""
 
+import os
+import socket
+import sys
+
+import msgspec
 import numpy as np
 import pytest
 from controller_rig import BESIDE, FADE_S, REPLY, START, SWING, TOLD, Rig, profile_of, telling_profile
@@ -9,9 +14,13 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue.core.channels import BODY, CHASSIS
 from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import streams_of
 from motioncue.engine.pipeline import Pipeline
+from motioncue.output.packet import replies_of
+from motioncue.platforms.build import channels_of
 from motioncue.safety.supervisor import Platform, State
-from motioncue.virtual.controller import Firmware
+from motioncue.transports.endpoint import open_line
+from motioncue.virtual.controller import Controller, Firmware
 
 
 def sound_motion(rig, noise_m=0.0):
@@ -72,6 +81,66 @@ def test_an_emergency_stop_parks_at_once_and_an_operator_has_to_engage():
         rig.emitter.engage()
         rig.until("RUNNING")
         sound_motion(rig)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="an address of this machine that is another one")
+def test_what_another_host_answers_is_not_the_platform_s():
+    """Its neighbor's emergency stop is pressed, and it broadcasts that to every engine."""
+    profile = profile_of()
+    other = Controller(profile, Firmware(homing_s=0.2))
+    other.pressed = True
+    other.tick(None)
+    (reply,) = other.replies()
+    with Rig(profile, Firmware(homing_s=0.2)) as rig, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.bind(("127.0.0.2", 0))
+        rig.until("RUNNING")
+        for _ in range(20):
+            stranger.sendto(reply, rig.sockets[0].getsockname())
+            rig.ticks(1)
+        assert rig.emitter.state == "RUNNING"
+        rig.controller.pressed = True  # its own is heard
+        rig.ticks(2)
+        assert rig.reasons[-1] == ("FAULT", "platform_stopped")
+
+
+HEADSET = {"system": "custom", "motion": "udp://127.0.0.1:4999", "gauges": None}
+HEADSET["packet"] = {"size": 8, "fields": [{"offset": 0, "type": "f8", "channel": "pose_up"}]}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+@pytest.mark.parametrize("others", [[], [HEADSET]], ids=["alone", "behind a headset"])
+def test_a_controller_that_boots_for_longer_than_the_hold_time_is_sent_nothing_and_has_lost_no_line(others):
+    """Nothing is sent to it before it has said where its actuators are, so it cannot have failed to take it."""
+    alone = msgspec.to_builtins(profile_of().outputs[0])
+    profile = profile_of("classical", REPLY, {"output": [*others, alone]})
+    pipeline = Pipeline(profile, FakeClock(START))
+    output = profile.outputs[-1]
+    ((_, encoding),) = streams_of(output, profile.platform).values()
+    replies = replies_of(output.packet, channels_of(profile.platform), stream=True)
+    end, line = os.openpty()
+    try:
+        opened = open_line(f"serial://{os.ttyname(line)}", 250_000)
+        pipeline.emitter.add_output(opened, None, encoding.table, encoding.packet, encoding.seal, len(others), replies)
+        pipeline.emitter.run(ticks=2000)
+    finally:
+        os.close(line)
+        os.close(end)
+    assert pipeline.emitter.outputs()[0]["sent"] == 0
+    assert pipeline.emitter.newest()["operation"][0] & Platform.UNREADY
+    assert pipeline.emitter.transitions() == []
+
+
+def test_a_stopped_platform_that_falls_silent_is_not_asked_to_stay_where_nobody_knows_it_to_be():
+    """Its controller may be switched off: what is sent goes to where the platform is parked, and a run can end."""
+    with Rig(profile_of("classical", REPLY + "lost_s = 0.1\n"), Firmware(homing_s=0.2)) as rig:
+        rig.until("RUNNING").ticks(300)
+        rig.controller.pressed = True
+        rig.ticks(10)
+        assert rig.emitter.newest()["operation"][0] & Platform.STANDS
+        rig.answers = False
+        rig.ticks(1500)
+        assert rig.emitter.rested
+        assert not rig.emitter.newest()["operation"][0] & Platform.STANDS
 
 
 @pytest.mark.parametrize("how", ["fault", "lost", "unready"])

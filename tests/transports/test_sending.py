@@ -11,6 +11,7 @@ import pytest
 from emitter_rig import START, Rig
 from engine_rig import SCHEME
 from helpers import MORE, closed, eventually, free_port, loopbacks, nowhere, said_in, stream_url
+from test_receive_fails import failing
 
 import motioncue
 from motioncue.cli.terminal import engine_rows, none_received
@@ -119,11 +120,18 @@ def test_whoever_comes_back_finds_the_platform_parked_and_it_rises_again_by_itse
 @linux
 @pytest.mark.rt
 def test_a_platform_that_has_gone_from_the_network_is_parked_until_it_is_there_again():
-    """Linux says so every 3.07 s: three questions for its address, a second and some ticks of the kernel apart."""
+    """Linux says so every 3.07 s: three questions for its address, a second and some ticks of the kernel apart.
+
+    Packets that the system has refused once say nothing of that, since what follows them may have arrived.
+    """
     rig, port = Rig(), free_port(socket.SOCK_DGRAM)
-    output(rig.emitter, f"udp://127.0.0.1:{port}")
+    sender = output(rig.emitter, f"udp://127.0.0.1:{port}")
     with bound(port):
+        rig.frames_for(0.1)
+        with failing(sender):
+            rig.frames_for(0.02)
         rig.frames_for(5.0)
+        assert rig.emitter.outputs()[0]["refused"] > 0
     for told in range(4):
         rig.frames_for(0.007)  # what is sent is lost, and reported; what follows is lost without a report
         with bound(port):
@@ -223,6 +231,12 @@ def test_packets_that_the_system_refuses_now_and_then_do_not_park_the_platform()
     allow(False)
     rig.frames_for(0.2)
     assert rig.emitter.transitions()[-1]["reason"] == "output_unheard"
+    for _ in range(6):  # what gets through now and then does not make it rise
+        allow(True)
+        rig.frames_for(0.1)
+        allow(False)
+        rig.frames_for(0.05)
+    assert "ENGAGING" not in {each["to"] for each in rig.emitter.transitions()}
     allow(True)
     rig.frames_for(3.9)
     assert rig.emitter.state == "OFFLINE"

@@ -144,12 +144,21 @@ static inline int mc_frame_inverse(
     return sum == sum;
 }
 
-/* Rewrite derivatives by turns about the base axes as derivatives by roll, pitch, yaw: a turn of d is their change
-   along the axes about which they turn, x of a frame yawed and pitched, y of one yawed, z. */
-static inline void mc_by_angles(double sp, double cp, double sy, double cy, double *row) {
-    const double along = cy * row[3] + sy * row[4], across = cy * row[4] - sy * row[3];
-    row[3] = cp * along - sp * row[5];
-    row[4] = across;
+/* Rewrite derivatives of `count` actuators by displacement along and turns about the base axes as derivatives by the
+   channels of the pose: heave is up, and a turn of d is a change of roll, pitch, yaw along the axes about which they
+   turn, x of a frame yawed and pitched, y of one yawed, z. */
+static inline void mc_by_channels(const int *kinds, int count, const double *pose, double *rows) {
+    double sp, cp, sy, cy;
+    mc_sin_cos(pose[4], &sp, &cp);
+    mc_sin_cos(pose[5], &sy, &cy);
+    for (int i = 0; i < count; i++) {
+        double *row = rows + 6 * i;
+        const double along = cy * row[3] + sy * row[4], across = cy * row[4] - sy * row[3];
+        row[2] = -row[2];
+        if (kinds[i] == MC_AXIS) continue;
+        row[3] = cp * along - sp * row[5];
+        row[4] = across;
+    }
 }
 
 /* Sine of the largest angle between crank and rod, from square: within 15 deg of one line, a crank hardly holds its rod. */
@@ -200,6 +209,13 @@ static inline int mc_inverse(const mc_Platform *p, const double *pose, double *p
     return mc_frame_inverse(p, pose, 1.0, positions, rows);
 }
 
+/* As mc_inverse, with derivatives by the channels of the pose: surge, sway, heave up, roll, pitch, yaw. */
+static inline int mc_slopes(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+    const int reached = mc_inverse(p, pose, positions, rows);
+    mc_by_channels(p->kinds, p->count + p->tables, pose, rows);
+    return reached;
+}
+
 /* As mc_inverse; but a pose that brings a crank that close to its rod is out of reach: no wanted pose may. */
 static inline int mc_inverse_held(const mc_Platform *p, const double *pose, double *positions, double *rows) {
     if (p->tables) return mc_table_inverse(p, pose, MC_STRAIGHT, positions, rows);
@@ -212,16 +228,13 @@ static inline int mc_inverse_held(const mc_Platform *p, const double *pose, doub
 static inline int mc_frame_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
     double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6];
     for (int n = 0; n < steps; n++) {
-        double trace = 0.0, size = 0.0, sp, cp, sy, cy;
-        mc_sin_cos(pose[4], &sp, &cp);
-        mc_sin_cos(pose[5], &sy, &cy);
+        double trace = 0.0, size = 0.0;
         if (!mc_frame_inverse(p, pose, 1.0, at, rows)) return -1;
+        mc_by_channels(p->kinds, p->count, pose, rows);
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);
         for (int k = 0; k < p->count; k++) {
-            double *row = rows + 6 * k;
-            row[2] = -row[2]; /* heave is up */
-            if (p->kinds[k] != MC_AXIS) mc_by_angles(sp, cp, sy, cy, row);
+            const double *row = rows + 6 * k;
             for (int i = 0; i < 6; i++) {
                 step[i] += row[i] * (positions[k] - at[k]);
                 for (int j = 0; j <= i; j++) normal[i][j] += row[i] * row[j];

@@ -32,6 +32,7 @@ cdef extern from "motioncue/platforms/kinematics.h" nogil:
         Table table[3]
         double line[2]          # [m] forward, right: the vertical line about which a table turns
     bint inverse "mc_inverse"(const Geometry* p, const double* pose, double* positions, double* rows)
+    bint slopes "mc_slopes"(const Geometry* p, const double* pose, double* positions, double* rows)
     bint inverse_held "mc_inverse_held"(const Geometry* p, const double* pose, double* positions, double* rows)
     void on_tables "mc_on_tables"(const Geometry* p, const double* pose, const double* tables, double* own)
     void off_tables "mc_off_tables"(const Geometry* p, const double* tables, double* pose)

@@ -32,8 +32,8 @@ SENSES = (*AXES[:3], "roll_rate", "pitch_rate", "yaw_rate")
 NUDGE = 1e-4  # for derivatives of the kinematics [m, rad]
 LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to do with each other
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
-MARGIN = 0.98  # share of a range that is planned for
-GEARED_MARGIN = 0.98  # share of all bounds where positions are not linear in the pose
+MARGIN = 0.98  # share of a range that is planned for, and of speeds and accelerations where positions are not linear
+CARRIED_MARGIN = 0.95  # of legs on tables: near its end, a table leaves more to the legs
 NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
@@ -219,7 +219,7 @@ def _limits(axis: Travel | Turn) -> tuple[float, float, float, float, float]:
 
 
 def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
-    """Return derivatives by the pose, bounds from neutral, and kinematics that are not linear; cranks by the sine."""
+    """Return derivatives by the pose, bounds from neutral, and kinematics that are not linear."""
     cranks = np.array([kind == "crank" for kind in platform.kinematics.kinds])
     gear = np.where(cranks, np.cos(platform.neutral), 1.0)
 
@@ -232,9 +232,9 @@ def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
     neutral, bounds = np.array(platform.neutral), ActuatorBounds.columns(platform.bounds)
     linear = np.allclose(places(TRIED[None])[0], gear * neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
     low, high = gear * (bounds.low - neutral), gear * (bounds.high - neutral)
-    place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)
-    middle, half = 0.5 * (low + high), 0.5 * place * (high - low)
-    limits = other * gear * bounds.speed, other * gear * bounds.acceleration
+    margin = CARRIED_MARGIN if "table" in platform.kinematics.kinds else MARGIN
+    middle, half = 0.5 * (low + high), 0.5 * margin * (high - low)
+    limits = (gear * (1.0 if linear else margin) * each for each in (bounds.speed, bounds.acceleration))
     lag = np.full(len(gear), min(platform.lag_s, MOST_LAG_S))
     ends = np.column_stack([middle - half, middle + half, *limits, lag])
     return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes, bounds)

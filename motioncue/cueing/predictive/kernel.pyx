@@ -1,6 +1,6 @@
 """Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
 
-from libc.math cimport INFINITY, cos, exp, fabs, isfinite, sin
+from libc.math cimport INFINITY, exp, fabs, isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -13,7 +13,7 @@ from motioncue.cueing.predictive.motion_predictor cimport (
 )
 from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, within
 from motioncue.cueing.predictive.solver cimport ACTIVE, CHANNELS, LOWER, SOFT, Quadratic, Solver, set_row, solved
-from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held
+from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held, slopes
 
 import zlib
 
@@ -243,36 +243,6 @@ cdef void bound_row(
             s.held.push[number] = high[0] / g.per_push[i]
 
 
-cdef void slopes_of(const PredictiveCoeffs* c, const double* place, const double* rows, Excess* more) noexcept nogil:
-    """Fill in how actuators move by the channels: cranks as at this pose, from derivatives by turns about the base axes.
-
-    Legs are as at neutral: what they exceed that by says enough, and is cheaper.  So is a crank that hardly moves here,
-    or far more than at neutral.
-    """
-    cdef double sp = sin(place[4])
-    cdef double cp = cos(place[4])
-    cdef double sy = sin(place[5])
-    cdef double cy = cos(place[5])
-    cdef const double* row
-    cdef double* out
-    cdef double square
-    cdef int i, j
-    memcpy(more.slopes, c.slopes, sizeof(c.slopes))
-    for i in range(c.geared):
-        if c.geometry.kinds[i] != CRANK:
-            continue
-        row, out = &rows[AXES * i], more.slopes[i]
-        out[0], out[1], out[2], out[5] = row[0], row[1], -row[2], row[5]
-        out[3] = cp * (cy * row[3] + sy * row[4]) - sp * row[5]
-        out[4] = cy * row[4] - sy * row[3]
-        square = 0.0
-        for j in range(AXES):
-            out[j] *= c.gear[i]
-            square += out[j] * out[j]
-        if not FLAT * c.steepness[i] < square < c.steepness[i] / FLAT:
-            memcpy(out, c.slopes[i], sizeof(c.slopes[i]))
-
-
 cdef bint exceed(
     const PredictiveCoeffs* c, const double* place, const double* speed, const double* push, Excess* more
 ) noexcept nogil:
@@ -281,10 +251,21 @@ cdef bint exceed(
     cdef double before[12]
     cdef double after[12]
     cdef double pose[AXES]
-    cdef double rows[12 * AXES]
+    cdef double square, share
     cdef int i, j
-    inverse(&c.geometry, place, now, rows)
-    slopes_of(c, place, rows, more)
+    slopes(&c.geometry, place, now, more.slopes[0])
+    for i in range(c.geared):
+        square = 0.0
+        for j in range(AXES):
+            more.slopes[i][j] *= c.gear[i]
+        for j in range(c.geometry.tables):  # near its end a table leaves its channel to the legs, but in time, not at once
+            more.slopes[i][c.geometry.table[j].channel] = c.slopes[i][c.geometry.table[j].channel]
+        for j in range(AXES):
+            square += more.slopes[i][j] * more.slopes[i][j]
+        share = 1.0 - square / (FLAT * c.steepness[i])
+        if share > 0.0:             # it hardly moves here: the less, the more it is taken as it is at neutral
+            for j in range(AXES):
+                more.slopes[i][j] += share * c.slopes[i][j]
     for i in range(AXES):
         pose[i] = place[i] - NUDGE * (speed[i] - 0.5 * NUDGE * push[i])
     inverse(&c.geometry, pose, before, NULL)
@@ -345,15 +326,15 @@ cdef void add_up(const double* columns, const double* known, int size, int rows,
 
 cdef double slope_row(const Group* g, int i, const Excess* at, const double* known) noexcept nogil:
     """Give a row the slopes that its actuator has in the plan before; return what is known of it."""
-    cdef double slopes[CHANNELS]
+    cdef double by[CHANNELS]
     cdef const double* motion = &g.motion[3 * g.kind[i]]
     cdef double drift = 0.0
     cdef int j
-    memset(slopes, 0, sizeof(slopes))
+    memset(by, 0, sizeof(by))
     for j in range(g.channels):
-        slopes[j] = at.slopes[g.bound[i]][g.channel[j]]
-        drift += slopes[j] * (motion[0] * known[3 * j] + motion[1] * known[3 * j + 1] + motion[2] * known[3 * j + 2])
-    set_row(g.quadratic, i, g.kind[i], slopes)
+        by[j] = at.slopes[g.bound[i]][g.channel[j]]
+        drift += by[j] * (motion[0] * known[3 * j] + motion[1] * known[3 * j + 1] + motion[2] * known[3 * j + 2])
+    set_row(g.quadratic, i, g.kind[i], by)
     return drift
 
 
@@ -402,11 +383,9 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     for i in range(g.rows):
         row = g.unknowns + i
         shift = shifts[i]
-        if g.bound[i] >= 0 and g.bound[i] < c.geared:
+        if g.kind[i] >= 0:
             at = &more[g.block[i]]
-            if g.kind[i] >= 0:
-                shift = slope_row(g, i, at, known)
-            shift += g.per_place[i] * at.place[g.bound[i]]
+            shift = slope_row(g, i, at, known) + g.per_place[i] * at.place[g.bound[i]]
             own = g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]     # both where drives lag
             shift += within(own, BENT)
         bound_row(c, g, i, s, &low, &high)
@@ -794,7 +773,7 @@ cdef int fill_outlook(PredictiveCoeffs* c, outlook) except -1:
     return 0
 
 
-cdef int fill_group(Group* g, list kept, channels, senses, program, int first, Solver solver, cranks) except -1:
+cdef int fill_group(Group* g, list kept, channels, senses, program, int first, Solver solver, int geared) except -1:
     """Fill in a group, whose constraints begin at `first`; return where those of the next one begin."""
     cdef int i
     g.channels, g.senses = len(channels), len(senses)
@@ -813,8 +792,9 @@ cdef int fill_group(Group* g, list kept, channels, senses, program, int first, S
     g.bound, g.block = hold_whole(kept, program.bound), hold_whole(kept, program.block)
     g.tilting = hold_whole(kept, program.tilting)
     kinds, of_row = np.unique(np.round(program.moving, 12), axis=0, return_inverse=True)
-    g.kind, g.motion = hold_whole(kept, np.where(np.isin(program.bound, cranks), of_row.ravel(), -1)), hold(kept, kinds[:, :3])
-    if len(cranks):
+    varies = (program.bound >= 0) & (program.bound < geared)
+    g.kind, g.motion = hold_whole(kept, np.where(varies, of_row.ravel(), -1)), hold(kept, kinds[:, :3])
+    if geared:
         solver.vary(np.repeat(kinds[:, 3:], g.channels, axis=1) * program.scale, g.channels)
     g.quadratic = &solver.quadratic
     kept.append(solver)
@@ -870,11 +850,10 @@ cdef class Predictive(Algorithm):
         fill_outlook(c, outlook)
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])
-        cranks = [i for i in range(c.geared) if c.geometry.kinds[i] == CRANK]
         for i, (channels, senses, program) in enumerate(groups):
             soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
             solver = Solver(program.hessian, program.rows, soft, iterations)
-            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver, cranks)
+            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver, c.geared)
             c.group[i].phase = i * period // len(groups)
         c.number = number_of(groups, (np.asarray(guard).tolist(), list(gains), outlook["learns"], outlook["remembers"], tilt, calm))
         if first > ROWS:

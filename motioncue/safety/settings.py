@@ -141,8 +141,11 @@ class DisplacementBounds(Table, frozen=True, kw_only=True):
 
     The bound on heave, because this is the seat's acceleration if the platform follows exactly.
     """
-    jerk_m_s3: Bound = None
-    """Largest change of that [m/s^3]; not bounded if not given."""
+    jerk_m_s3: Bound = 2500.0
+    """Largest change of that [m/s^3].
+
+    The bound on the rate of surge, sway and heave, because this is how fast that acceleration changes.
+    """
 
 
 class SpeedBounds(Table, frozen=True, kw_only=True):

@@ -154,3 +154,17 @@ def test_a_lie_of_a_moment_is_no_blow(platform):
     for axis in ("surge", "sway"):
         pushed = np.diff(cues[f"{axis}_displacement"], 2) * profile.rate_hz**2
         assert 0.0 < np.abs(np.diff(pushed)).max() < believed / 3  # a plan is made every 3 ticks
+
+
+def test_a_fade_that_turns_far_from_neutral_is_no_blow():
+    """3 g are said that never come, frames stop and return: a displacement's acceleration keeps its default bound."""
+    profile = load_profile("program-dk", "cueing.algorithm=predictive", "platform.preset=hexapod-simona")
+    lie = np.zeros(len(AHEAD_S), MOTION_DTYPE)
+    lie["surge"], lie["speed"] = 30.0, np.nan
+    frames = [future(np.array([0.02 * number])).tobytes() + AHEAD_MARK + lie.tobytes() for number in range(700)]
+    frames[400:425] = 25 * [b""]
+    ticks = fed(profile, frames, 50.0)[0].emitter.trace
+    places, rate_hz = ticks["cue"]["surge_displacement"], 1e9 / np.median(np.diff(ticks["deadline"]))
+    assert np.abs(places).max() > 1.0
+    assert ticks["weight"][2700:].min() < 0.95
+    assert np.abs(np.diff(places, 3)).max() * rate_hz**3 < 2500.0 * 1.001

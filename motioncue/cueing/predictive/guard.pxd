@@ -2,6 +2,8 @@
 
 from libc.math cimport INFINITY, fabs, sqrt
 
+from motioncue.safety.limiter cimport stop_above
+
 
 cdef enum:
     HALVINGS = 40
@@ -73,6 +75,14 @@ cdef inline double slowed(const Guard* g, double jerk, double h, double speed, d
     high = now - jerk * h if high < now - jerk * h else high
     low = now + jerk * h if low > now + jerk * h else low
     return low if target < low else (high if target > high else target)
+
+
+cdef inline bint stops(const Guard* g, double jerk, double place, double speed, double now) noexcept nogil:
+    """Say whether a channel stops within its places by a change of acceleration of `jerk`."""
+    return g.acceleration == INFINITY or (
+        stop_above(place, speed, now, g.acceleration, jerk) <= g.high
+        and stop_above(-place, -speed, -now, g.acceleration, jerk) <= -g.low
+    )
 
 
 cdef inline double guarded(const Guard* g, double h, double place, double speed, double now, double target) noexcept nogil:

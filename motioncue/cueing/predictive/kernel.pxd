@@ -10,6 +10,7 @@ from motioncue.core.interfaces cimport AHEAD, Algorithm
 from motioncue.core.rotation cimport Turn
 from motioncue.cueing.predictive.motion_predictor cimport NODES, PAST, MotionPredictorCoeffs, MotionPredictorState
 from motioncue.cueing.predictive.guard cimport Guard
+from motioncue.cueing.predictive.preview_doubt cimport PreviewDoubt
 from motioncue.cueing.predictive.solver cimport Quadratic
 from motioncue.platforms.kinematics cimport Geometry
 
@@ -97,7 +98,9 @@ ctypedef struct Held:               # bounds as they are in force while narrower
 
 ctypedef struct PredictiveState:
     int64_t number              # of the settings that it was planned with last; 0 after a reset
-    double since                # how long ago the settings have changed [s]
+    double since                # how long ago the settings have changed, or a preview has misled the plan [s]
+    int64_t misled              # whether it was a preview
+    int64_t startled            # whether one says what no car does, or has been found wrong, in this tick
     double rough                # how fast plans have changed accelerations along the axes of late [m/s^3]
     Held held                   # now
     Held former                 # when they changed
@@ -114,6 +117,9 @@ ctypedef struct PredictiveState:
     int64_t known[AHEAD]        # whether it has; for the next step alone
     double heeded[AHEAD]        # how much of it counts, 0 to 1: what comes or goes does so in some time
     int64_t weighed             # whether that counts as much as it has proved right
+    int64_t beats               # in which they were compared
+    signed char by_lap[PAST]    # by beat: whether the lap before said it, not a program
+    PreviewDoubt program        # how much of a program's does not count
     float expected[AXES][NODES][PAST]   # by beat: what was foreseen of each node without it, and what it said beyond
     float beyond[AXES][NODES][PAST]
     double agreed[AXES][NODES]  # sum of what it said beyond times what came beyond, and of the former's square

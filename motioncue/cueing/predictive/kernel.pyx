@@ -11,7 +11,8 @@ from motioncue.core.rotation cimport Turn, turn
 from motioncue.cueing.predictive.motion_predictor cimport (
     NODES, PAST, MotionPredictorCoeffs, observe_motion, predict_motion,
 )
-from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, within
+from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, stops, within
+from motioncue.cueing.predictive.preview_doubt cimport conclude, judge, settle_doubt
 from motioncue.cueing.predictive.solver cimport ACTIVE, CHANNELS, LOWER, SOFT, Quadratic, Solver, set_row, solved
 from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held, slopes
 
@@ -45,14 +46,18 @@ cdef double EASING = 0.06   # [s] in which what is gentle is reached
 cdef double GENTLE = 0.4     # share of a channel's acceleration that is gentle
 cdef double GENTLE_M_S2 = 1.2    # and no more than this: 0.06 m/s^2 in a tick of 3 ms
 cdef double ROUGH_M_S2 = 2.4     # or than this where a rough drive shakes the person as much anyway
+cdef double MISLED_M_S2 = 4.0   # or than this on the way out of a plan that a preview has misled, as abrupt as its way in
 cdef double CALMING = 2.0   # [s] in which a drive that was rough counts as smooth
 cdef double HEEDING = 0.2   # [s] in which what is said of the car's motion comes to count, or changes by its largest
+cdef double STARTLING = 0.05    # share of a sense's largest that it may be beyond that before plans are held
+cdef double LED = 0.01      # share of it that may turn out wrong at once before they are
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
 cdef enum:
     ANEW = 8                # plans in a row that are not found, after which one starts without active constraints
     NEAR = 6                # blocks of a plan in which tilting faster takes a burst
+    HARDER = 8              # times 5/4 that a plan brakes harder than gently, at most
 cdef double CLOSE = 0.3     # share of what opens a burst that is left when it ends
 cdef double FAST = 1.15     # tilt is fast beyond this many times what is slow: 3 deg/s, as the score has it, of 2.6
 cdef double ACCOUNT_S = 10.0            # fast tilt beyond its share that makes bursts as rare as they get [s]
@@ -115,11 +120,12 @@ cdef void look(void* state, const void* coeffs, const Motion* ahead, bint weighe
     """Take in what the car will do, for the next step.
 
     It changes no faster than a car does: a person feels plans change, if what is said is wrong at one moment and right
-    at the next.
+    at the next.  One that says what no car does is a reason to hold plans near the one before.
     """
     cdef PredictiveState* s = <PredictiveState*>state
     cdef const PredictiveCoeffs* c = <const PredictiveCoeffs*>coeffs
     cdef double said[AXES]
+    cdef double most
     cdef bint counts = False
     cdef int i, j
     if weighed and not c.remembers:
@@ -135,7 +141,12 @@ cdef void look(void* state, const void* coeffs, const Motion* ahead, bint weighe
             felt_in_car(c, &ahead[i], said)
             for j in range(AXES):
                 if s.heeded[i] > 0.0:
-                    said[j] = s.ahead[i][j] + within(said[j] - s.ahead[i][j], c.largest[j] * c.dt / HEEDING)
+                    most = c.largest[j] * c.dt / HEEDING
+                    s.startled |= not weighed and fabs(said[j] - s.ahead[i][j]) > most + STARTLING * c.largest[j]
+                    said[j] = s.ahead[i][j] + within(said[j] - s.ahead[i][j], most)
+                elif i == 0 and not weighed:
+                    most = c.largest[j] * c.dt * c.predictor.beat * c.predictor.lag[1] / HEEDING
+                    s.startled |= fabs(said[j] - s.predictor.mean[j][0]) > most + STARTLING * c.largest[j]
                 s.ahead[i][j] = said[j]
 
 
@@ -145,23 +156,32 @@ cdef void heed(PredictiveState* s, double share) noexcept nogil:
     for i in range(AHEAD):
         s.heeded[i] += share if s.known[i] else -share
         s.heeded[i] = 0.0 if s.heeded[i] < 0.0 else min(s.heeded[i], 1.0)
+    if s.program.any:
+        settle_doubt(&s.program, share)
 
 
 cdef void prove(const PredictiveCoeffs* c, PredictiveState* s, const double* car) noexcept nogil:
-    """Compare what is felt now with what was foreseen of it, and with what the lap before said; keep what both say now.
+    """Compare what is felt now with what was foreseen of it, and with what a preview said; keep what both say now.
 
-    The share of what it says beyond that is best is the one with the least squares, beside a prior of none at all.
+    The share of what the lap before says beyond that is best is the one with the least squares, beside a prior of none
+    at all.  A program's counts until it is found wrong; if that changes plans, they are held near the one before.
     """
     cdef double own[NODES]
-    cdef double beyond, right
-    cdef int place = s.predictor.newest
+    cdef double beyond, right, led
+    cdef bint judged
+    cdef int place = s.beats & (PAST - 1)
     cdef int sense, node, then
+    s.by_lap[place] = s.weighed
     for sense in range(AXES):
+        judged = False
         predict_motion(&c.predictor, &s.predictor, sense, car[sense], c.largest[sense], own)
         for node in range(1, NODES):
             then = (place - c.predictor.lag[node]) & (PAST - 1)
             beyond = s.beyond[sense][node][then]
-            if beyond != 0.0 and s.predictor.beats > c.predictor.lag[node]:
+            if beyond != 0.0 and s.beats > c.predictor.lag[node] and not s.by_lap[then]:
+                judge(&s.program, sense, node, c.proved, s.expected[sense][node][then], beyond, car[sense])
+                judged = True
+            elif beyond != 0.0 and s.beats > c.predictor.lag[node]:
                 right = beyond * (car[sense] - s.expected[sense][node][then])
                 if right > 0.0 and (s.expected[sense][node][then] + beyond) * car[sense] < 0.0:
                     right = 0.0     # nearer than what was foreseen, and still of the opposite sign
@@ -173,8 +193,14 @@ cdef void prove(const PredictiveCoeffs* c, PredictiveState* s, const double* car
                     s.trust[sense][node] = 0.0
             s.expected[sense][node][place] = own[node]
             s.beyond[sense][node][place] = 0.0
-            if s.weighed and s.known[node - 1]:
+            if s.known[node - 1]:
                 s.beyond[sense][node][place] = s.ahead[node - 1][sense] - own[node]
+        if judged:
+            conclude(&s.program, sense, c.proof[sense])
+            for node in range(1, NODES):
+                led = (s.program.wrong[sense][node] - s.program.doubt[sense][node]) * s.beyond[sense][node][place]
+                s.startled |= not s.weighed and fabs(led) > LED * c.largest[sense]
+    s.beats += 1
 
 
 cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
@@ -190,9 +216,16 @@ cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* pla
 cdef double gentle(const PredictiveState* s, int channel) noexcept nogil:
     """Return an acceleration that a channel, and with it a person, may reach in `EASING` without a knock."""
     cdef double most = GENTLE * max(s.held.scale[channel], s.former.scale[channel])
+    cdef int i
     if channel >= 3:
         return most
-    return min(most, min(ROUGH_M_S2, max(GENTLE_M_S2, EASING * s.rough)))
+    most = min(most, min(MISLED_M_S2 if s.misled else ROUGH_M_S2, max(GENTLE_M_S2, EASING * s.rough)))
+    if s.misled:
+        for i in range(HARDER):     # what is near an end already has to brake before it
+            if stops(&s.held.guard[channel], most / EASING, s.place[channel], s.speed[channel], s.acceleration[channel]):
+                break
+            most *= 1.25
+    return most
 
 
 cdef double narrower(double new, double former, double left) noexcept nogil:
@@ -200,8 +233,8 @@ cdef double narrower(double new, double former, double left) noexcept nogil:
     return new + (former - new) * left if new < former < INFINITY else new
 
 
-cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
-    """Keep the plan and the bounds that settings have changed from."""
+cdef void leave(const PredictiveCoeffs* c, PredictiveState* s, bint misled) noexcept nogil:
+    """Keep the plan and the bounds that settings have changed from, or from which a preview has misled it."""
     cdef int number, i, k, step
     cdef const Group* g
     for number in range(c.groups):
@@ -215,6 +248,7 @@ cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
     memset(s.age, 0, sizeof(s.age))
     s.former = s.held
     s.since = 0.0
+    s.misled = misled
 
 
 cdef void bound_row(
@@ -362,7 +396,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         predict_motion(&c.predictor, &s.predictor, sense, car[sense], c.largest[sense], foreseen)
         for j in range(AHEAD):
             if s.heeded[j] > 0.0:
-                own = s.heeded[j] * (s.trust[sense][j + 1] if s.weighed else 1.0)
+                own = s.heeded[j] * (s.trust[sense][j + 1] if s.weighed else 1.0 - s.program.doubt[sense][j + 1])
                 foreseen[j + 1] += own * (s.ahead[j][sense] - foreseen[j + 1])
     j = size - 2 * g.conflicts
     for i in range(g.senses if g.conflicts else 0):
@@ -402,10 +436,11 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
 
 
 cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s) noexcept nogil:
-    """Set bounds on how far accelerations may be from those of the plan that settings have changed from.
+    """Set bounds on how far accelerations may be from those of the plan that is left: see `leave`.
 
     They widen steadily, then stay gentle until a platform that is far from where it is wanted now has had time to get
-    there, and then open.  The plan knows it: it does not go where it could not brake as gently.
+    there, and then open.  The plan knows it: it does not go where it could not brake as gently.  A preview that has
+    misled it may go on to, so there how fast they change widens too, lest it were free at once in the end.
     """
     cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic
@@ -420,7 +455,7 @@ cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s
             s.held.scale[channel] = high * g.scale[i]
         most = gentle(s, channel) / g.scale[i]
         width = most + 2.0 * share
-        far = most * time / EASING if channel < 3 else 2.0
+        far = most * time / EASING * (1.0 + s.misled * share) if channel < 3 else 2.0
         now = within(s.acceleration[channel] / g.scale[i], high)
         own = within(planned(c, g, s.leaving[channel], s.left[number] + c.ends[k]) / g.scale[i], high)
         own = now + within(own - now, far + 0.9 * width)    # so that there is a choice
@@ -686,18 +721,21 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     cdef bint beats
     cdef double before, integral
     cdef int i, j
-    heed(s, c.dt / HEEDING if s.number else 1.0)
+    heed(s, c.dt / HEEDING)
     if s.number != c.number:
         if s.number:
-            leave(c, s)
+            leave(c, s, False)
         else:
             s.since = NARROWING
         s.number = c.number
     felt_in_car(c, motion, car)
-    beats = c.remembers and s.predictor.tick == 0
+    beats = s.predictor.tick == 0
     observe_motion(&c.predictor, &s.predictor, car)
     if beats:
         prove(c, s, car)
+    if s.startled and s.since >= HEEDING:
+        leave(c, s, True)
+    s.startled = False
     for i in range(c.groups):
         if c.group[i].phase == s.tick:
             plan_group(c, i, s, car)

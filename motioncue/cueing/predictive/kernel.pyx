@@ -11,10 +11,11 @@ from motioncue.core.rotation cimport Turn, turn
 from motioncue.cueing.predictive.motion_predictor cimport (
     NODES, PAST, MotionPredictorCoeffs, observe_motion, predict_motion,
 )
+from motioncue.cueing.predictive.actuators_ahead cimport STOP, Excess, exceed, hold_back
 from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, stops, within
 from motioncue.cueing.predictive.preview_doubt cimport conclude, judge, settle_doubt
 from motioncue.cueing.predictive.solver cimport ACTIVE, CHANNELS, LOWER, SOFT, Quadratic, Solver, set_row, solved
-from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held, slopes
+from motioncue.platforms.kinematics cimport CRANK, Kinematics
 
 import zlib
 
@@ -40,7 +41,6 @@ MOST_ROWS = ROWS
 cdef enum:
     KNOWN = (5 + NODES) * AXES
 
-cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes, if tilt can keep up with it
 cdef double EASING = 0.06   # [s] in which what is gentle is reached
 cdef double GENTLE = 0.4     # share of a channel's acceleration that is gentle
@@ -52,7 +52,6 @@ cdef double HEEDING = 0.2   # [s] in which what is said of the car's motion come
 cdef double STARTLING = 0.05    # share of a sense's largest that it may be beyond that before plans are held
 cdef double LED = 0.01      # share of it that may turn out wrong at once before they are
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
-cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
 cdef enum:
     ANEW = 8                # plans in a row that are not found, after which one starts without active constraints
@@ -63,19 +62,7 @@ cdef double FAST = 1.15     # tilt is fast beyond this many times what is slow: 
 cdef double ACCOUNT_S = 10.0            # fast tilt beyond its share that makes bursts as rare as they get [s]
 cdef double EAGER = 1.5, FRUGAL = 0.3   # logarithms of how far what opens a burst falls, and rises
 
-ctypedef struct Excess:     # of actuators over what is linear in the pose by these slopes
-    double slopes[12][AXES]
-    double place[12]
-    double speed[12]
-    double push[12]
-
-cdef double FLAT = 0.04     # square of the share of an actuator's steepness at neutral from which it counts
 cdef double BENT = 0.9      # share of a bound that it is shifted by at most: beyond it, bounds contradict one another
-cdef double BRAKE = 0.5     # share of a channel's acceleration that a platform is stopped with
-cdef double FARTHER = 1.02  # by which a pose may be farther from neutral than where the platform stops
-cdef enum:
-    TRIES = 4               # parts between a plan and stopping
-
 PATIENCE_S = 0.2            # for how long the newest plan is followed when later ones fail
 LARGEST = (*(3 * (30.0,)), *(3 * (3.0,)))   # motion of the car that is planned for [m/s^2, rad/s]
 
@@ -277,48 +264,6 @@ cdef void bound_row(
             s.held.push[number] = high[0] / g.per_push[i]
 
 
-cdef bint exceed(
-    const PredictiveCoeffs* c, const double* place, const double* speed, const double* push, Excess* more
-) noexcept nogil:
-    """Fill in by how much the actuators' motion exceeds what is linear in the pose; say whether the pose is in reach."""
-    cdef double now[12]
-    cdef double before[12]
-    cdef double after[12]
-    cdef double pose[AXES]
-    cdef double square, share
-    cdef int i, j
-    slopes(&c.geometry, place, now, more.slopes[0])
-    for i in range(c.geared):
-        square = 0.0
-        for j in range(AXES):
-            more.slopes[i][j] *= c.gear[i]
-        for j in range(c.geometry.tables):  # near its end a table leaves its channel to the legs, but in time, not at once
-            more.slopes[i][c.geometry.table[j].channel] = c.slopes[i][c.geometry.table[j].channel]
-        for j in range(AXES):
-            square += more.slopes[i][j] * more.slopes[i][j]
-        share = 1.0 - square / (FLAT * c.steepness[i])
-        if share > 0.0:             # it hardly moves here: the less, the more it is taken as it is at neutral
-            for j in range(AXES):
-                more.slopes[i][j] += share * c.slopes[i][j]
-    for i in range(AXES):
-        pose[i] = place[i] - NUDGE * (speed[i] - 0.5 * NUDGE * push[i])
-    inverse(&c.geometry, pose, before, NULL)
-    for i in range(AXES):
-        pose[i] = place[i] + NUDGE * (speed[i] + 0.5 * NUDGE * push[i])
-    inverse(&c.geometry, pose, after, NULL)
-    for i in range(c.geared):
-        more.place[i] = c.gear[i] * (now[i] - c.neutral[i])
-        more.speed[i] = c.gear[i] * (after[i] - before[i]) / (2.0 * NUDGE)
-        more.push[i] = c.gear[i] * (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)
-        for j in range(AXES):
-            more.place[i] -= more.slopes[i][j] * place[j]
-            more.speed[i] -= more.slopes[i][j] * speed[j]
-            more.push[i] -= more.slopes[i][j] * push[j]
-        if not isfinite(more.place[i] + more.speed[i] + more.push[i]):
-            return False
-    return True
-
-
 cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, Excess* more) noexcept nogil:
     """Fill in by how much the actuators exceed what is linear in the pose, at the end of each block of the plan before.
 
@@ -495,80 +440,6 @@ cdef bint take_plan(const Group* g, PredictiveState* s) noexcept nogil:
         elif q.result.lam[i] < 0.0:
             s.active[g.first + i] = ACTIVE | LOWER
     return True
-
-
-cdef bint reached(const PredictiveCoeffs* c, const double* place, bint ends) noexcept nogil:
-    """Say whether all actuators reach a pose that is a little farther from neutral; within their `ends` too, if asked."""
-    cdef double at[12]
-    cdef double pose[AXES]
-    cdef int i
-    for i in range(AXES):
-        pose[i] = FARTHER * place[i]
-    inverse_held(&c.geometry, pose, at, NULL)
-    for i in range(c.geared):
-        if not isfinite(at[i]) or (ends and not c.ends_low[i] <= at[i] <= c.ends_high[i]):
-            return False
-    return True
-
-
-cdef double brake(const Group* g, double h, const double* speed, double* push) noexcept nogil:
-    """Fill in the accelerations by which all channels of a group stop at once; return the time that it takes [s]."""
-    cdef double time = 2.0 * h
-    cdef int i
-    for i in range(g.channels):
-        if fabs(speed[g.channel[i]]) > time * BRAKE * g.scale[i]:
-            time = fabs(speed[g.channel[i]]) / (BRAKE * g.scale[i])
-    for i in range(g.channels):
-        push[g.channel[i]] = -speed[g.channel[i]] / time
-    return time
-
-
-cdef bint stays(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, const double* target, bint ends) noexcept nogil:
-    """Say whether the platform stays in reach if it goes to these accelerations until the next plan, then stops."""
-    cdef double place[AXES]
-    cdef double speed[AXES]
-    cdef double push[AXES]
-    cdef double next[AXES]
-    cdef double time
-    cdef int i, k
-    memcpy(place, s.place, sizeof(place))
-    memcpy(speed, s.speed, sizeof(speed))
-    memcpy(push, s.acceleration, sizeof(push))
-    memset(next, 0, sizeof(next))
-    for i in range(g.channels):
-        next[g.channel[i]] = target[i]
-    for k in range(2):
-        for i in range(AXES):
-            place[i] += h * (speed[i] + h * (2.0 * push[i] + next[i]) / 6.0)
-            speed[i] += 0.5 * h * (push[i] + next[i])
-            push[i] = next[i]
-        time = brake(g, h, speed, next)
-    for k in range(3):          # now, half way and at the end
-        if not reached(c, place, ends):
-            return False
-        for i in range(AXES):
-            place[i] += (0.375 if k == 0 else 0.125) * time * speed[i]
-    return True
-
-
-cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, double* target, bint ends) noexcept nogil:
-    """Bring accelerations nearer to those that stop the platform, until it can still stop in reach afterwards.
-
-    Legs reach any pose, and a plan keeps their ends, but for one of before.  Near the line of a crank and its rod small motions are large turns, which no plan foresees.
-    """
-    cdef double wanted[AXES]
-    cdef double stop[AXES]
-    cdef double share
-    cdef int i, channel, part
-    memcpy(wanted, target, g.channels * sizeof(double))
-    brake(g, h, s.speed, stop)
-    for part in range(1, TRIES + 1):
-        if stays(c, g, h, s, target, ends):
-            return
-        share = <double>part / TRIES
-        for i in range(g.channels):
-            channel = g.channel[i]      # at rest it goes inward
-            target[i] = wanted[i] + share * (stop[channel] - STOP * STOP * s.place[channel] - wanted[i])
 
 
 cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, double* target) noexcept nogil:

@@ -23,6 +23,7 @@ from motioncue.frames.arrival_clock cimport Stamps, stamps_restart, stamps_take
 from motioncue.frames.arrival_clock cimport Timeline, timeline_frame, timeline_restart
 from motioncue.frames.plausibility cimport Watch, attitude_change, restart_claims
 from motioncue.output.actuation cimport Stage, StageCalls
+from motioncue.platforms.kinematics cimport Kinematics, slopes
 from motioncue.safety.limiter cimport stop_above
 from motioncue.wire.codec cimport Table, decode, encode, encode_text
 
@@ -253,6 +254,13 @@ def text_encoded(Table table not None, const double[::1] values not None, bytes 
 def bins(const int64_t[::1] values not None):
     """Return the bin of each value."""
     return [bin_of(values[i]) for i in range(values.shape[0])]
+
+
+def slopes_at(Kinematics kinematics not None, const double[::1] pose not None, double[:, ::1] out not None):
+    """Fill in derivatives of all actuators' positions by the channels of the pose."""
+    cdef double positions[12]
+    assert pose.shape[0] == 6 and out.shape[0] == kinematics.count and out.shape[1] == 6
+    slopes(&kinematics.geometry, &pose[0], positions, &out[0, 0])
 
 
 cdef extern from "motioncue/platforms/actuator_limits.h" nogil:

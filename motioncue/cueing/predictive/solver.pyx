@@ -175,6 +175,7 @@ cdef class Solver:
         """
         cdef Quadratic* q = &self.quadratic
         self.units = np.array(units, dtype=np.float64, order="C")
+        assert self.count < UNKNOWNS and channels <= CHANNELS
         apart = np.zeros((len(units), CHANNELS, self.count))
         for channel in range(channels):
             apart[:, channel, channel::channels] = units[:, channel::channels]
@@ -188,6 +189,12 @@ cdef class Solver:
             np.asarray(own)[:] = given
         self.states[:self.count] = 0
         self.states[self.count:] = SOFT
+
+    def give(self, int row, int kind, slopes):
+        """Give a row, counted from 0, another kind's units by each channel's slope, shape (channels,)."""
+        cdef double[::1] by = np.zeros(CHANNELS)
+        np.asarray(by)[: len(slopes)] = slopes
+        set_row(&self.quadratic, row, kind, &by[0])
 
     def solve(self):
         """Return whether the solution was found."""

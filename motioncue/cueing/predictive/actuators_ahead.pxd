@@ -132,6 +132,21 @@ cdef inline bint stays(
     return True
 
 
+cdef inline double to_neutral(const Group* g, const PredictiveState* s, int i) noexcept nogil:
+    """Return a channel's acceleration on the way back to neutral, critically damped."""
+    cdef double target = -STOP * (2.0 * s.speed[g.channel[i]] + STOP * s.place[g.channel[i]])
+    return min(g.scale[i], max(-g.scale[i], target))
+
+
+cdef inline void give_way(
+    const Group* g, const PredictiveState* s, const double* wanted, const double* stop, double share, double* target
+) noexcept nogil:
+    """Fill in accelerations that give way by a share to stopping; at rest that goes inward."""
+    cdef int i
+    for i in range(g.channels):
+        target[i] = wanted[i] + share * (stop[g.channel[i]] - STOP * STOP * s.place[g.channel[i]] - wanted[i])
+
+
 cdef inline void hold_back(
     const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, double* target, bint ends
 ) noexcept nogil:
@@ -139,7 +154,7 @@ cdef inline void hold_back(
 
     It begins before it has to, and so without a knock: none of the way while there is room, all of it where there is
     none.  Legs reach any pose, and a plan keeps their ends, but for one of before.  Near the line of a crank and its rod
-    small motions are large turns, which no plan foresees.
+    small motions are large turns, which no plan foresees.  Where stopping comes too late, what goes inward already goes on.
     """
     cdef double wanted[AXES]
     cdef double stop[AXES]
@@ -151,6 +166,12 @@ cdef inline void hold_back(
         return
     memcpy(wanted, target, g.channels * sizeof(double))
     brake(g, h, s.speed, stop)
+    give_way(g, s, wanted, stop, 1.0, target)
+    if not stays(c, g, h, s, target, ends, FARTHER):
+        for i in range(g.channels):
+            if s.speed[g.channel[i]] * s.place[g.channel[i]] < 0.0:
+                target[i] = to_neutral(g, s, i)
+        return
     for part in range(HALVES):
         share = 0.5 * (least + most)
         if stays(c, g, h, s, wanted, ends, share):
@@ -158,14 +179,15 @@ cdef inline void hold_back(
         else:
             most = share
     least = (FAR - least) / (FAR - FARTHER)
-    share, most = least, 1.0
+    give_way(g, s, wanted, stop, least, target)
+    if stays(c, g, h, s, target, ends, FARTHER):
+        return
+    most = 1.0
     for part in range(HALVES):
-        for i in range(g.channels):     # at rest it goes inward
-            target[i] = wanted[i] + share * (stop[g.channel[i]] - STOP * STOP * s.place[g.channel[i]] - wanted[i])
-        if part == 0 and stays(c, g, h, s, target, ends, FARTHER):
-            return
-        if part > 0 and stays(c, g, h, s, target, ends, FARTHER):
+        share = 0.5 * (least + most)
+        give_way(g, s, wanted, stop, share, target)
+        if stays(c, g, h, s, target, ends, FARTHER):
             most = share
         else:
             least = share
-        share = 0.5 * (least + most) if part < HALVES - 2 else most
+    give_way(g, s, wanted, stop, most, target)

@@ -11,7 +11,7 @@ from motioncue.core.rotation cimport Turn, turn
 from motioncue.cueing.predictive.motion_predictor cimport (
     NODES, PAST, MotionPredictorCoeffs, observe_motion, predict_motion,
 )
-from motioncue.cueing.predictive.actuators_ahead cimport STOP, Excess, exceed, hold_back
+from motioncue.cueing.predictive.actuators_ahead cimport Excess, exceed, hold_back, to_neutral
 from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, stops, within
 from motioncue.cueing.predictive.preview_doubt cimport conclude, judge, settle_doubt
 from motioncue.cueing.predictive.solver cimport ACTIVE, CHANNELS, LOWER, SOFT, Quadratic, Solver, set_row, solved
@@ -460,7 +460,7 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
         hold_back(c, g, h, s, target, s.age[number] > 0)
     for i in range(g.channels):     # what is not planned from where it is now; but cranks have to stay in reach
         channel = g.channel[i]
-        if s.age[number] == 0 or not (c.calm or s.since < NARROWING) or (c.geared and c.geometry.kinds[0] == CRANK):
+        if s.age[number] == 0 or not (s.since < NARROWING or (c.calm and s.age[number] <= c.patience)) or (c.geared and c.geometry.kinds[0] == CRANK):
             break
         last = gentle(s, channel) * h / EASING
         target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], last)
@@ -524,7 +524,7 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
         if s.age[number] <= c.patience:
             target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
         else:
-            target[i] = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
+            target[i] = to_neutral(g, s, i)
         if channel == 3 or channel == 4:
             s.waiting[channel - 3] = waiting(c, g, s, channel) if s.age[number] == 0 else 0.0
     steer(c, number, s, target)

@@ -378,6 +378,18 @@ def test_a_hold_keeps_the_motion_of_its_moment_and_survives_the_input():
     assert (late["pitch"] == held["pitch"]).all()
 
 
+def test_a_simulator_that_pauses_takes_nothing_from_an_operator_who_holds():
+    rig = running().operate("hold").ticks()
+    held = rig.emitter.newest()["cue"][0]
+    rig.repeat(2.0)  # the same state of a moving car for longer than `frozen_s`
+    assert (rig.state, rig.intake.frozen) == ("HOLDING", True)
+    late = rig.emitter.trace["cue"][rig.emitter.trace["state"] == State.HOLDING]
+    assert (late["surge"] == held["surge"]).all()
+    rig.operate("engage").ticks()  # now it is as if no frame came
+    assert rig.state == "PARKING"
+    assert rig.last["reason"] == "frozen"
+
+
 @pytest.mark.parametrize("hold_s", [HOLD_S, 0.4])
 def test_input_is_overdue_after_three_quarters_of_the_hold_and_lost_after_all_of_it(hold_s):
     rig = running(hold_s=hold_s)

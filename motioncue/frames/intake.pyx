@@ -15,9 +15,9 @@ import numpy as np
 
 from motioncue.core.blend cimport smooth
 from motioncue.core.threads cimport (
-    ACCEPTED, BIG_ENDIAN, FRAMING, REASONS, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_PACKAGE,
-    RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, STALLED, TYPE, RecordRing, event_read,
-    mc_count, mc_load, mc_load_acquire, mc_store, ring_write,
+    ACCELERATION_CONTRADICTED, ACCEPTED, BIG_ENDIAN, FRAMING, RATE_CONTRADICTED, REASONS, RECORD_CONNECTED,
+    RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_PACKAGE, RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED,
+    SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read, mc_count, mc_load, mc_load_acquire, mc_store, ring_write,
 )
 from motioncue.core.records cimport CHASSIS, Motion, Publication, publication_clear, publication_read
 from motioncue.frames.convert cimport BodyStage, TelemetryStages
@@ -509,6 +509,24 @@ cdef class Intake:
         """Number of refused packages, or connections, by reason; reasons that did not occur are left out."""
         counts = ((name, mc_load(&self.intake.counters.refused[code])) for code, name in enumerate(NAMES))
         return {name: count for name, count in counts if count and name != "reply_lost"}
+
+    @property
+    def not_queued(self):
+        """Number of what was refused, or held back by a measured value, without an event, by reason.
+
+        The first ten of each reason are events, and then every thousandth.
+        """
+        cdef const Counters* c = &self.intake.counters
+        cdef int64_t n
+        cdef int code
+        out = {}
+        for code in range(len(NAMES)):
+            n = mc_load(&c.refused[code])
+            if code == SPIKE or code == ACCELERATION_CONTRADICTED or code == RATE_CONTRADICTED:
+                n = mc_load(&c.events[code])
+            if n > QUEUED_FIRST:
+                out[NAMES[code]] = n - QUEUED_FIRST - n // QUEUED_EVERY
+        return out
 
 
 # ---- a stream session ------------------------------------------------------------------------------------------------

@@ -130,6 +130,57 @@ def test_a_controller_that_boots_for_longer_than_the_hold_time_is_sent_nothing_a
     assert pipeline.emitter.transitions() == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+def test_what_was_said_before_a_line_is_taken_into_use_is_not_about_now(tmp_path):
+    """It is plugged in again and says where it is; it homes; the operator engages: only what it says then counts."""
+    profile, name = profile_of(), tmp_path / "line"
+    controller = Controller(profile, Firmware())
+    pipeline = Pipeline(profile, FakeClock(START))
+    ((_, encoding),) = streams_of(profile.outputs[0], profile.platform).values()
+    replies = replies_of(profile.outputs[0].packet, channels_of(profile.platform), stream=True)
+
+    def plug_in():
+        end, line = os.openpty()
+        os.set_blocking(end, False)
+        name.unlink(missing_ok=True)
+        name.symlink_to(os.ttyname(line))
+        return end, line
+
+    def say(place):
+        controller.places = np.full(4, place)
+        (reply,) = controller.replies()
+        os.write(end, 10 * reply)
+
+    end, held = plug_in()
+    line = open_line(f"serial://{name}", 250_000)
+    pipeline.emitter.add_output(line, None, encoding.table, encoding.packet, encoding.seal, 0, replies)
+    say(0.0)
+    pipeline.emitter.run(ticks=10)
+    before = pipeline.emitter.outputs()[0]["sent"]
+    assert before > 0
+    os.close(held)
+    os.close(end)
+    pipeline.emitter.run(ticks=2000)  # until what is sent is at rest
+    assert pipeline.emitter.state == "FAULT"
+    end, held = plug_in()
+    try:
+        before = pipeline.emitter.outputs()[0]["sent"]
+        assert line.reopen()
+        for _ in range(8):  # nearly as much as a system keeps
+            say(0.03)
+        pipeline.emitter.engage()
+        pipeline.emitter.run(ticks=20)
+        assert pipeline.emitter.outputs()[0]["sent"] == before
+        say(-0.02)
+        pipeline.emitter.run(ticks=2)
+        first = np.frombuffer(os.read(end, 32))
+        np.testing.assert_allclose(first, np.full(4, -0.02), atol=1e-6)
+    finally:
+        line.close()
+        os.close(held)
+        os.close(end)
+
+
 def test_a_stopped_platform_that_falls_silent_is_not_asked_to_stay_where_nobody_knows_it_to_be():
     """Its controller may be switched off: what is sent goes to where the platform is parked, and a run can end."""
     with Rig(profile_of("classical", REPLY + "lost_s = 0.1\n"), Firmware(homing_s=0.2)) as rig:

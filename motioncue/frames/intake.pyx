@@ -585,7 +585,6 @@ cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now)
                 swapped = not s.big and known_size(intake, (size >> 8) | ((size & 255) << 8))
                 refuse(intake, BIG_ENDIAN if swapped else FRAMING, now, size)
                 answer(s, &intake.messages.unknown, package, 2, now)
-                s.have = 0
                 return False
             if s.have - start < size:
                 break
@@ -597,12 +596,11 @@ cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now)
 
 
 cdef bint session_stalled(SessionState* s, int64_t now) noexcept nogil:
-    """Say whether the rest of a package is overdue; if so, count it, answer it, and drop the part that has come."""
+    """Say whether the rest of a package is overdue, which ends the session; if so, count it and answer it."""
     if s.have == 0 or now - s.last_byte < s.patience:
         return False
     refuse(s.intake, STALLED, now, s.have)
     answer(s, &s.intake.messages.unknown, s.pending, s.have, now)
-    s.have = 0
     return True
 
 

@@ -356,6 +356,18 @@ def test_a_stop_ends_only_when_the_bounds_have_let_go_too(begin):
     assert (rig.emitter.state, rig.emitter.newest()["weight"][0]) == ("FAULT" if begin is faulted else "OFFLINE", 0.0)
 
 
+def test_neutral_is_reached_when_the_bounds_have_let_go_too():
+    """1 m/s^2 at 0.25 m/s^3 takes four seconds, of which the fade is one."""
+    limits = CueLimits()
+    limits.add("surge", 2.0, rate=0.25, dt=PERIOD * 1e-9)
+    rig = running(limits=limits, seconds=6.0).operate("park").run(6.0)
+    assert (rig.state, rig.last["reason"]) == ("OFFLINE", "neutral_reached")
+    trace = rig.emitter.trace
+    (at,) = np.flatnonzero(trace["deadline"] == rig.last["time"])
+    assert trace["cue"]["surge"][at - 1000] > 0.1
+    assert (trace["cue"]["surge"][at:] == 0.0).all()
+
+
 @pytest.mark.parametrize("begin", [engaging, running, holding])
 def test_a_park_reaches_neutral_within_the_fade(begin):
     # A reversal takes a few lags of a twentieth of a fade, so the way is never longer than 1.2 fades.

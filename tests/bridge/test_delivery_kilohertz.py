@@ -56,7 +56,7 @@ def shown(algorithm, rate_hz, jitter_s):
 @pytest.mark.parametrize("rate_hz", [500.0, 1000.0])
 @pytest.mark.parametrize(("jitter_s", "most"), [(0.0, 1.01), (0.002, 1.2)])
 def test_a_thousand_packets_a_second_are_neither_late_nor_faster_than_the_drive(algorithm, rate_hz, jitter_s, most):
-    """No later than its frames come, the time between two of them and a tick; steps within what docs/safety.md states of a drive."""
+    """No later than its frames come, the time between two of them and a tick; steps as docs/safety.md states."""
     time, sway = shown(algorithm, rate_hz, jitter_s)
     after = (time > 1.0) & (time < LENGTH_S - 0.01)
     assert np.abs(np.diff(sway[after])).max() <= most * SIZE * PACE * 1e-3

@@ -83,6 +83,24 @@ def test_an_emergency_stop_parks_at_once_and_an_operator_has_to_engage():
         sound_motion(rig)
 
 
+@pytest.mark.parametrize("lost", ["", "lost_s = 0.1\n"], ids=["patient", "silence is a fault"])
+@pytest.mark.parametrize("flaps", [(1, 1, 1), (1, 40, 1), (2, 1, 3), (40, 2, 40)])
+def test_answers_that_come_and_go_in_the_very_tick_of_an_emergency_stop_pull_nothing(flaps, lost):
+    """Pressed with the first answer that is missing, released with the last: nobody is pulled."""
+    with Rig(profile_of("classical", REPLY + lost), Firmware(homing_s=0.2, enable_s=0.05, sag=0.02)) as rig:
+        rig.until("RUNNING").ticks(300)
+        rig.controller.pressed = True
+        for number, ticks in enumerate(flaps):
+            rig.answers = number % 2 == 1
+            rig.ticks(ticks)
+        rig.answers, rig.controller.pressed = True, False
+        rig.ticks(600)
+        rig.emitter.engage()
+        rig.until("RUNNING")
+        assert rig.reasons[2] in {("FAULT", "platform_stopped"), ("FAULT", "platform_silent" if lost else "")}
+        sound_motion(rig)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="an address of this machine that is another one")
 def test_what_another_host_answers_is_not_the_platform_s():
     """Its neighbor's emergency stop is pressed, and it broadcasts that to every engine."""

@@ -84,7 +84,7 @@ class _Kind:
 class SourceLog:
     """Logs what a source's intake has queued, and how often that was without an event of its own."""
 
-    def __init__(self, journal: Journal, system: str, intake: Intake) -> None:
+    def __init__(self, journal: Journal, system: object, intake: Intake) -> None:
         self._journal, self._system, self._intake = journal, system, intake
         self._not_queued: dict[str, int] = {}
 

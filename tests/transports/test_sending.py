@@ -164,7 +164,8 @@ def test_a_machine_that_slept_does_not_take_the_silence_for_a_listener():
 
 LEGS = {"size": 24, "fields": [{"offset": 4 * n, "type": "f4", "channel": f"leg_{n + 1}"} for n in range(6)]}
 POSE = {"size": 8, "fields": [{"offset": 0, "type": "f8", "channel": "pose_up"}]}
-LEGS, POSE = ({"system": "custom", "gauges": None, "packet": packet} for packet in (LEGS, POSE))
+FANS = {"size": 8, "fields": [{"offset": 0, "type": "f8", "channel": "speed"}]}
+LEGS, POSE, FANS = ({"system": "custom", "gauges": None, "packet": packet} for packet in (LEGS, POSE, FANS))
 DK = {"system": "dk", "gauges": None}
 
 
@@ -172,8 +173,8 @@ DK = {"system": "dk", "gauges": None}
 @pytest.mark.rt
 @pytest.mark.parametrize(
     ("outputs", "moves"),
-    [((LEGS, LEGS), (0, 1)), ((POSE, LEGS), (1,)), ((POSE, DK), (1,)), ((DK, POSE), (0,))],
-    ids=["two controllers", "headset, legs", "headset, DK", "DK, headset"],
+    [((LEGS, LEGS), (0, 1)), ((POSE, LEGS), (1,)), ((POSE, DK), (1,)), ((DK, POSE), (0,)), ((DK, FANS), (0,))],
+    ids=["two controllers", "headset, legs", "headset, DK", "DK, headset", "DK, fans"],
 )
 def test_every_output_that_moves_the_platform_counts_and_no_headset(outputs, moves):
     ports = [free_port(socket.SOCK_DGRAM) for _ in outputs]

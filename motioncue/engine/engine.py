@@ -22,7 +22,7 @@ from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver
 from motioncue.engine.assembly import baud_of, check, claims_of, load_profile, streams_of
 from motioncue.engine.embed import Feeder
 from motioncue.engine.emitter import Ending
-from motioncue.engine.journal import CALM, LOG, Journal, Log, Outputs, SeatLog, event_line
+from motioncue.engine.journal import CALM, LOG, Journal, Log, Outputs, SeatLog, SourceLog
 from motioncue.engine.laps import LapKeeper, laps_file
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Change, Pipeline
@@ -126,6 +126,7 @@ class Engine:
         self._logged = 0  # transitions logged
         self._lost = 0  # events lost
         self._journal = Journal(log=self._log)
+        self._source_log = SourceLog(self._journal, profile.source.system, self._pipeline.intake)
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
         self._memories: dict[str, Written] = {}  # shared memory by its URL
@@ -461,9 +462,7 @@ class Engine:
         self._journal.tell(end=True)
 
     def _log_events(self) -> None:
-        for _, reason, detail in self._pipeline.intake.events():
-            level, text = event_line(reason, detail)
-            self._journal.say(reason, level, f"{self.profile.source.system}: {text}")
+        self._source_log.look()
         before, self._lost = self._lost, self._pipeline.intake.events_lost
         if self._lost > before:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
+from motioncue.frames.intake import Intake
 from motioncue.output.sinks import HEARD_S
 from motioncue.transports.handles import error_text
 
-__all__ = ["CALM", "LOG", "MESSAGES", "REFUSED", "Journal", "Log", "Outputs", "SeatLog", "event_line"]
+__all__ = ["CALM", "LOG", "MESSAGES", "REFUSED", "Journal", "Log", "Outputs", "SeatLog", "SourceLog", "event_line"]
 
 LOG = logging.getLogger("motioncue")
 """Where everything is logged."""
@@ -42,14 +43,20 @@ class Journal:
     def __init__(self, clock: Callable[[], float] = time.monotonic, log: Log = LOG) -> None:
         self._clock, self._log = clock, log
         self._kinds: dict[Hashable, _Kind] = {}
+        self._newest: dict[Hashable, tuple[int, str]] = {}
 
     def say(self, kind: Hashable, level: int, text: str) -> None:
         """Log a line, or only count it if there were several of its kind already."""
         known = self._kinds.setdefault(kind, _Kind(self._clock()))
         known.lines += 1
-        known.newest = (level, text)
+        self._newest[kind] = (level, text)
         if known.lines <= AT_ONCE:
             self._log.log(level, "%s", text)
+
+    def count(self, kind: Hashable, lines: int) -> None:
+        """Count lines that nobody has written, of a kind of which one has been logged."""
+        if kind in self._newest:
+            self._kinds.setdefault(kind, _Kind(self._clock(), AT_ONCE)).lines += lines
 
     def tell(self, *, end: bool = False) -> None:
         """Log how many lines were counted; call it a few times a second, and at the end."""
@@ -60,7 +67,7 @@ class Journal:
                 continue
             del self._kinds[kind]
             if known.lines > AT_ONCE:
-                level, text = known.newest
+                level, text = self._newest[kind]
                 self._log.log(level, "%s ... %d more in the last %.0f s", text, known.lines - AT_ONCE, max(age, 1.0))
                 # A kind that continues gets no first lines again.
                 self._kinds[kind] = _Kind(now, AT_ONCE)
@@ -72,7 +79,24 @@ class _Kind:
     def __init__(self, since: float, lines: int = 0) -> None:
         self.since = since
         self.lines = lines
-        self.newest = (logging.NOTSET, "")
+
+
+class SourceLog:
+    """Logs what a source's intake has queued, and how often that was without an event of its own."""
+
+    def __init__(self, journal: Journal, system: object, intake: Intake) -> None:
+        self._journal, self._system, self._intake = journal, system, intake
+        self._not_queued: dict[str, int] = {}
+
+    def look(self) -> None:
+        """Log what has come since the last call."""
+        for _, reason, detail in self._intake.events():
+            level, text = event_line(reason, detail)
+            self._journal.say(reason, level, f"{self._system}: {text}")
+        before, self._not_queued = self._not_queued, self._intake.not_queued
+        for reason, count in self._not_queued.items():
+            if count > before.get(reason, 0):
+                self._journal.count(reason, count - before.get(reason, 0))
 
 
 class Outputs:

@@ -15,7 +15,7 @@ import numpy as np
 from motioncue import sources
 from motioncue.core.clock import MonotonicClock
 from motioncue.core.threads import RecordRing
-from motioncue.engine.journal import Journal, event_line
+from motioncue.engine.journal import Journal, SourceLog
 from motioncue.engine.receiver import DatagramReceiver, MemoryReceiver, StreamReceiver
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.frames.intake import Intake, Session
@@ -185,6 +185,7 @@ class Listener:
         read, derivation = sources.read_as(system, options)
         self._intake = module.intake(read, derivation=derivation)
         self._journal = Journal()
+        self._said = SourceLog(self._journal, system, self._intake)
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, arrival of the newest one [ns]
 
@@ -219,9 +220,7 @@ class Listener:
 
         Call it a few times a second, from one thread.
         """
-        for _, reason, detail in self._intake.events():
-            level, text = event_line(reason, detail)
-            self._journal.say(reason, level, f"{self.system}: {text}")
+        self._said.look()
         self._journal.tell()
         motion = self._intake.newest()
         if motion is not None:

@@ -20,6 +20,8 @@ from motioncue.wire.messages cimport MC_CIPHER_BYTES, Messages, Reply, mc_cipher
 cdef enum:
     REASON_COUNT = 64
     ANNOUNCED_BYTES = 512
+    QUEUED_FIRST = 10       # of what is counted, so many are events, and then one of so many
+    QUEUED_EVERY = 1000
 
 
 ctypedef struct Counters:
@@ -129,13 +131,16 @@ cdef inline void log_event(IntakeState* s, int64_t now, int reason, int64_t deta
         ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
 
 
+cdef inline bint is_queued(int64_t n) noexcept nogil:
+    """Say whether the n-th of what is counted is queued as an event; `Intake.not_queued` counts the others."""
+    return n <= QUEUED_FIRST or n % QUEUED_EVERY == 0
+
+
 cdef inline void log_measurement(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
     """Log an event: count it, queue the first ten and then every thousandth, with the measured value and the limit."""
     cdef Event event = Event(s.motion.time, reason, why, 0, 0, value, limit)
-    cdef int64_t n
     mc_count(&s.counters.events[reason], 1)
-    n = mc_load(&s.counters.events[reason])
-    if n <= 10 or n % 1000 == 0:
+    if is_queued(mc_load(&s.counters.events[reason])):
         event_write(&s.events, &event)
         if s.ring != NULL:
             ring_write(s.ring, RECORD_HAPPENING, event.time, &event, sizeof(Event))
@@ -144,8 +149,7 @@ cdef inline void log_measurement(IntakeState* s, int reason, int why, double val
 cdef inline void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
     """Count `reason`; queue its first occurrences and then every thousandth."""
     mc_count(&s.counters.refused[reason], 1)
-    cdef int64_t n = mc_load(&s.counters.refused[reason])
-    if n <= 10 or n % 1000 == 0:
+    if is_queued(mc_load(&s.counters.refused[reason])):
         log_event(s, now, reason, detail)
 
 

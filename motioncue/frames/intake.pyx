@@ -15,9 +15,9 @@ import numpy as np
 
 from motioncue.core.blend cimport smooth
 from motioncue.core.threads cimport (
-    ACCEPTED, BIG_ENDIAN, FRAMING, REASONS, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_PACKAGE,
-    RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED, SIZE, STALLED, TYPE, RecordRing, event_read,
-    mc_count, mc_load, mc_load_acquire, mc_store, ring_write,
+    ACCELERATION_CONTRADICTED, ACCEPTED, BIG_ENDIAN, FRAMING, RATE_CONTRADICTED, REASONS, RECORD_CONNECTED,
+    RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_PACKAGE, RECORD_RETUNED, REPLY_LOST, SECOND_SIMULATOR, SESSION_ENDED,
+    SIZE, SPIKE, STALLED, TYPE, RecordRing, event_read, mc_count, mc_load, mc_load_acquire, mc_store, ring_write,
 )
 from motioncue.core.records cimport CHASSIS, Motion, Publication, publication_clear, publication_read
 from motioncue.frames.convert cimport BodyStage, TelemetryStages
@@ -510,6 +510,24 @@ cdef class Intake:
         counts = ((name, mc_load(&self.intake.counters.refused[code])) for code, name in enumerate(NAMES))
         return {name: count for name, count in counts if count and name != "reply_lost"}
 
+    @property
+    def not_queued(self):
+        """Number of what was refused, or held back by a measured value, without an event, by reason.
+
+        The first ten of each reason are events, and then every thousandth.
+        """
+        cdef const Counters* c = &self.intake.counters
+        cdef int64_t n
+        cdef int code
+        out = {}
+        for code in range(len(NAMES)):
+            n = mc_load(&c.refused[code])
+            if code == SPIKE or code == ACCELERATION_CONTRADICTED or code == RATE_CONTRADICTED:
+                n = mc_load(&c.events[code])
+            if n > QUEUED_FIRST:
+                out[NAMES[code]] = n - QUEUED_FIRST - n // QUEUED_EVERY
+        return out
+
 
 # ---- a stream session ------------------------------------------------------------------------------------------------
 
@@ -567,7 +585,6 @@ cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now)
                 swapped = not s.big and known_size(intake, (size >> 8) | ((size & 255) << 8))
                 refuse(intake, BIG_ENDIAN if swapped else FRAMING, now, size)
                 answer(s, &intake.messages.unknown, package, 2, now)
-                s.have = 0
                 return False
             if s.have - start < size:
                 break
@@ -579,12 +596,11 @@ cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now)
 
 
 cdef bint session_stalled(SessionState* s, int64_t now) noexcept nogil:
-    """Say whether the rest of a package is overdue; if so, count it, answer it, and drop the part that has come."""
+    """Say whether the rest of a package is overdue, which ends the session; if so, count it and answer it."""
     if s.have == 0 or now - s.last_byte < s.patience:
         return False
     refuse(s.intake, STALLED, now, s.have)
     answer(s, &s.intake.messages.unknown, s.pending, s.have, now)
-    s.have = 0
     return True
 
 

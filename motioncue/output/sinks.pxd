@@ -13,7 +13,7 @@ from motioncue.core.records cimport Actuation
 from motioncue.core.threads cimport mc_count, mc_store
 from motioncue.safety.supervisor cimport FAULTY, FOUND, SILENT, STANDS, STOPPED, UNHEARD, UNREADY
 from motioncue.transports.handles cimport (
-    ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_line, mc_line_send, mc_line_take, mc_send_to,
+    ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_line, mc_line_drain, mc_line_send, mc_line_take, mc_send_to,
 )
 from motioncue.wire.checksum cimport SealState
 from motioncue.wire.codec cimport Outgoing, Row, outgoing
@@ -263,6 +263,8 @@ cdef inline int hear_all(Sinks* s, int64_t deadline, int driven, double* feedbac
             continue
         if not sink.lost:
             read_replies(sink.heard, sink.fd, sink.line, sink.host, deadline)
+        elif sink.line != NULL:
+            mc_line_drain(sink.line)
         own = platform_flags(sink.heard, deadline)
         if sink.output == driven and sink.heard.actuators and placed(sink.heard):
             memcpy(feedback, sink.heard.positions, sink.heard.actuators * sizeof(double))

@@ -89,6 +89,7 @@ cdef extern from "motioncue/transports/line.h" nogil:
     int mc_line_send(mc_line* line, const uint8_t* packet, int size)
     int mc_line_read(mc_line* line, uint8_t* data, int room)
     bint mc_line_take(mc_line* line)
+    void mc_line_drain(mc_line* line)
 
 
 cdef class Line:

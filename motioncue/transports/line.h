@@ -23,6 +23,8 @@
 #define MC_NO_LINE (-1) /* also the value of INVALID_HANDLE_VALUE */
 /* Packets that may wait in the system: a device that stops for a while gets no more than these late. */
 #define MC_LINE_PACKETS 4
+/* Most reads in a row of what is thrown away: more than a system keeps of a line. */
+#define MC_LINE_READS 128
 typedef struct {
     int64_t handle;
     int64_t gone; /* the number of the error that ended it; the handle is not used any more */
@@ -130,10 +132,20 @@ static inline int mc_line_read(mc_line *l, uint8_t *data, int room) {
 #endif
 }
 
-/* Use the line that was opened again, if it was lost; return whether it can be sent to. */
+/* Throw away what has come: it was said while nobody listened, and is not about now. */
+static inline void mc_line_drain(mc_line *l) {
+    uint8_t data[MC_LINE_BYTES];
+    int i;
+    for (i = 0; i < MC_LINE_READS && mc_line_read(l, data, sizeof data) > 0; i++) continue;
+}
+
+/* Use the line that was opened again, if it was lost, and what comes from now on; return whether it can be sent to. */
 static inline int mc_line_take(mc_line *l) {
     int64_t next;
-    if (!mc_load(&l->gone)) return 1;
+    if (!mc_load(&l->gone)) {
+        mc_line_drain(l);
+        return 1;
+    }
     next = mc_exchange(&l->next, MC_NO_LINE);
     if (next == MC_NO_LINE) return 0;
     l->handle = next;
@@ -142,6 +154,7 @@ static inline int mc_line_take(mc_line *l) {
     l->writing = 0;
 #endif
     mc_store_release(&l->gone, 0);
+    mc_line_drain(l);
     return 1;
 }
 #endif

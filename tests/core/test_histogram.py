@@ -75,3 +75,4 @@ def test_bins_never_go_down_and_leave_none_out(probe):
     values = np.arange(0, 1 << 15)
     steps = np.diff(probe.bins(values))
     assert set(steps.tolist()) == {0, 1}
+    assert set(probe.bins(np.array([-1, -1000, -(2**40)]))) == {0}  # none in front of the first

@@ -72,6 +72,13 @@ def test_a_ring_is_a_bounded_first_in_first_out(room, steps):
     assert ring.lost == lost
 
 
+def test_a_ring_can_be_full_to_the_last_byte():
+    ring = RecordRing(64)
+    assert [ring.write(1, 0, bytes(16)) for _ in range(3)] == [True, True, False]
+    assert (ring.waiting, ring.lost) == (64, 1)
+    assert records(ring.take()) == [(1, 0, bytes(16))] * 2
+
+
 @LINUX_PROGRAMS
 @pytest.mark.rt
 def test_the_ring_has_no_race(tmp_path, sanitizer):  # noqa: F811

@@ -365,15 +365,19 @@ def test_a_package_whose_rest_never_comes_is_counted_answered_and_ends_the_conne
         client.sendall(FRAMES[1][:50])
         eventually(lambda: session.accepted == 1)
         clock.advance(999_000_000)  # patience lasts a second from the last byte
-        client.sendall(FRAMES[1][50:51])
-        client.sendall(FRAMES[1][51:])
+        client.sendall(FRAMES[1][50:] + FRAMES[2][:50])
         assert receive(client, 4) == FRAME_REPLY
-        client.sendall(FRAMES[2][:50])
+        clock.advance(999_000_000)
+        assert not closed_within(client, 0.05)
+        client.settimeout(60)
+        client.sendall(FRAMES[2][50:])
+        assert receive(client, 4) == FRAME_REPLY
+        client.sendall(FRAMES[3][:50])
         while not closed_within(client, 0.05):
             clock.advance(500_000_000)
         client.close()
-        simulator(url, INIT_PACKAGE, FRAMES[3]).close()
-    assert session.accepted == 3
+        simulator(url, INIT_PACKAGE, FRAMES[4]).close()
+    assert session.accepted == 4
     assert session.rejected == {"stalled": 1}
     (stalled,) = [event for event in session.events() if event[1] == "stalled"]
     assert stalled[2] == 50

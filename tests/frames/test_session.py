@@ -284,6 +284,12 @@ def test_a_big_endian_simulator_is_refused_and_counted(size, kind):
     assert session.events() == [(9, "big_endian", size << 8)]
 
 
+def test_who_is_told_that_bytes_are_swapped_already_is_not_told_to_say_so():
+    session = new_session(byte_order="big")
+    assert not session.feed(struct.pack("<HB", 107, 2), 9)[1]
+    assert session.rejected == {"framing": 1}
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 513, 4096, 65535])
 def test_an_impossible_size_ends_the_connection(size):
     session = began()

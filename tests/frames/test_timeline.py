@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 
+from motioncue.frames.convert import BodyStage, TelemetryStages
+from motioncue.frames.intake import Intake
+from motioncue.wire.packet import Field, Message, Packet, Take, vector
+
 START = 1_000_000_000
 
 
@@ -76,3 +80,25 @@ def test_a_clock_of_4_bytes_tells_the_time_between_frames_for_four_hours_and_a_h
 
 def test_whole_numbers_of_a_unit_that_no_clock_has_are_counts_of_frames(probe):
     assert probe.stamped(np.array([0.0, 0.02, 0.04, 0.1]), 0.02, 0.02, 0.0) == pytest.approx([0.02, 0.02, 0.06])
+
+
+def test_the_drives_time_goes_on_where_its_clock_becomes_too_coarse():
+    """A game at one and a half times the pace: from 15,938 s on, only arrivals tell how long it has driven."""
+    fields = [Field("time", 0, "<f4"), Field("orientation", 4, "4<f8"), Field("velocity", 36, "3<f8")]
+    takes = [Take("stamp", 0, "time"), *vector("orientation", "orientation", range(4)), *vector("velocity", "velocity")]
+    packet = Packet("coarse", 60, fields)
+    stages = TelemetryStages(acceleration="from_velocity", rates="derived")
+    axes = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
+    intake = Intake([Message(packet, "motion", takes).compiled()], BodyStage(**axes), stages)
+    intake.begin(START)
+    told, came = np.arange(900) / 60.0, np.arange(900) / 90.0
+    found = []
+    for at, arrival in zip(told, came, strict=True):
+        state = {"time": 15_930.0 + at, "orientation": (1.0, 0.0, 0.0, 0.0), "velocity": (20.0 + 0.1 * at, 0.0, 0.0)}
+        intake.feed(packet.encode(state), START + round(1e9 * arrival))
+        found.append(intake.newest()["frame_time"][0])
+    steps = np.diff(found)
+    coarse = np.float32(15_930.0 + told) * 2.0**-23 > 0.0019
+    assert 500 <= np.flatnonzero(coarse)[0] < 510
+    assert steps.min() >= 0.0
+    assert found[-1] == pytest.approx(told[~coarse][-1] + came[-1] - came[~coarse][-1], abs=0.05)

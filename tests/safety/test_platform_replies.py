@@ -83,6 +83,24 @@ def test_an_emergency_stop_parks_at_once_and_an_operator_has_to_engage():
         sound_motion(rig)
 
 
+@pytest.mark.parametrize("lost", ["", "lost_s = 0.1\n"], ids=["patient", "silence is a fault"])
+@pytest.mark.parametrize("flaps", [(1, 1, 1), (1, 40, 1), (2, 1, 3), (40, 2, 40)])
+def test_answers_that_come_and_go_in_the_very_tick_of_an_emergency_stop_pull_nothing(flaps, lost):
+    """Pressed with the first answer that is missing, released with the last: nobody is pulled."""
+    with Rig(profile_of("classical", REPLY + lost), Firmware(homing_s=0.2, enable_s=0.05, sag=0.02)) as rig:
+        rig.until("RUNNING").ticks(300)
+        rig.controller.pressed = True
+        for number, ticks in enumerate(flaps):
+            rig.answers = number % 2 == 1
+            rig.ticks(ticks)
+        rig.answers, rig.controller.pressed = True, False
+        rig.ticks(600)
+        rig.emitter.engage()
+        rig.until("RUNNING")
+        assert rig.reasons[2] in {("FAULT", "platform_stopped"), ("FAULT", "platform_silent" if lost else "")}
+        sound_motion(rig)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="an address of this machine that is another one")
 def test_what_another_host_answers_is_not_the_platform_s():
     """Its neighbor's emergency stop is pressed, and it broadcasts that to every engine."""
@@ -128,6 +146,57 @@ def test_a_controller_that_boots_for_longer_than_the_hold_time_is_sent_nothing_a
     assert pipeline.emitter.outputs()[0]["sent"] == 0
     assert pipeline.emitter.newest()["operation"][0] & Platform.UNREADY
     assert pipeline.emitter.transitions() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+def test_what_was_said_before_a_line_is_taken_into_use_is_not_about_now(tmp_path):
+    """It is plugged in again and says where it is; it homes; the operator engages: only what it says then counts."""
+    profile, name = profile_of(), tmp_path / "line"
+    controller = Controller(profile, Firmware())
+    pipeline = Pipeline(profile, FakeClock(START))
+    ((_, encoding),) = streams_of(profile.outputs[0], profile.platform).values()
+    replies = replies_of(profile.outputs[0].packet, channels_of(profile.platform), stream=True)
+
+    def plug_in():
+        end, line = os.openpty()
+        os.set_blocking(end, False)
+        name.unlink(missing_ok=True)
+        name.symlink_to(os.ttyname(line))
+        return end, line
+
+    def say(place):
+        controller.places = np.full(4, place)
+        (reply,) = controller.replies()
+        os.write(end, 10 * reply)
+
+    end, held = plug_in()
+    line = open_line(f"serial://{name}", 250_000)
+    pipeline.emitter.add_output(line, None, encoding.table, encoding.packet, encoding.seal, 0, replies)
+    say(0.0)
+    pipeline.emitter.run(ticks=10)
+    before = pipeline.emitter.outputs()[0]["sent"]
+    assert before > 0
+    os.close(held)
+    os.close(end)
+    pipeline.emitter.run(ticks=2000)  # until what is sent is at rest
+    assert pipeline.emitter.state == "FAULT"
+    end, held = plug_in()
+    try:
+        before = pipeline.emitter.outputs()[0]["sent"]
+        assert line.reopen()
+        for _ in range(8):  # nearly as much as a system keeps
+            say(0.03)
+        pipeline.emitter.engage()
+        pipeline.emitter.run(ticks=20)
+        assert pipeline.emitter.outputs()[0]["sent"] == before
+        say(-0.02)
+        pipeline.emitter.run(ticks=2)
+        first = np.frombuffer(os.read(end, 32))
+        np.testing.assert_allclose(first, np.full(4, -0.02), atol=1e-6)
+    finally:
+        line.close()
+        os.close(held)
+        os.close(end)
 
 
 def test_a_stopped_platform_that_falls_silent_is_not_asked_to_stay_where_nobody_knows_it_to_be():

@@ -356,6 +356,18 @@ def test_a_stop_ends_only_when_the_bounds_have_let_go_too(begin):
     assert (rig.emitter.state, rig.emitter.newest()["weight"][0]) == ("FAULT" if begin is faulted else "OFFLINE", 0.0)
 
 
+def test_neutral_is_reached_when_the_bounds_have_let_go_too():
+    """1 m/s^2 at 0.25 m/s^3 takes four seconds, of which the fade is one."""
+    limits = CueLimits()
+    limits.add("surge", 2.0, rate=0.25, dt=PERIOD * 1e-9)
+    rig = running(limits=limits, seconds=6.0).operate("park").run(6.0)
+    assert (rig.state, rig.last["reason"]) == ("OFFLINE", "neutral_reached")
+    trace = rig.emitter.trace
+    (at,) = np.flatnonzero(trace["deadline"] == rig.last["time"])
+    assert trace["cue"]["surge"][at - 1000] > 0.1
+    assert (trace["cue"]["surge"][at:] == 0.0).all()
+
+
 @pytest.mark.parametrize("begin", [engaging, running, holding])
 def test_a_park_reaches_neutral_within_the_fade(begin):
     # A reversal takes a few lags of a twentieth of a fade, so the way is never longer than 1.2 fades.
@@ -376,6 +388,18 @@ def test_a_hold_keeps_the_motion_of_its_moment_and_survives_the_input():
     late = trace["cue"][trace["state"] == State.HOLDING]
     assert (late["surge"] == held["surge"]).all()
     assert (late["pitch"] == held["pitch"]).all()
+
+
+def test_a_simulator_that_pauses_takes_nothing_from_an_operator_who_holds():
+    rig = running().operate("hold").ticks()
+    held = rig.emitter.newest()["cue"][0]
+    rig.repeat(2.0)  # the same state of a moving car for longer than `frozen_s`
+    assert (rig.state, rig.intake.frozen) == ("HOLDING", True)
+    late = rig.emitter.trace["cue"][rig.emitter.trace["state"] == State.HOLDING]
+    assert (late["surge"] == held["surge"]).all()
+    rig.operate("engage").ticks()  # now it is as if no frame came
+    assert rig.state == "PARKING"
+    assert rig.last["reason"] == "frozen"
 
 
 @pytest.mark.parametrize("hold_s", [HOLD_S, 0.4])

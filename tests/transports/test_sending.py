@@ -10,13 +10,13 @@ import sys
 import pytest
 from emitter_rig import START, Rig
 from engine_rig import SCHEME
-from helpers import MORE, closed, eventually, free_port, loopbacks, nowhere, said_in, stream_url
+from helpers import MORE, closed, eventually, frame, free_port, loopbacks, new_session, nowhere, said_in, stream_url
 from test_receive_fails import failing
 
 import motioncue
 from motioncue.cli.terminal import engine_rows, none_received
 from motioncue.core.clock import FakeClock
-from motioncue.engine.journal import Journal, Outputs
+from motioncue.engine.journal import Journal, Outputs, SourceLog
 from motioncue.output import dk
 from motioncue.transports.endpoint import connect, fail_if_unheard, open_sender
 from motioncue.view.model import replied
@@ -164,7 +164,8 @@ def test_a_machine_that_slept_does_not_take_the_silence_for_a_listener():
 
 LEGS = {"size": 24, "fields": [{"offset": 4 * n, "type": "f4", "channel": f"leg_{n + 1}"} for n in range(6)]}
 POSE = {"size": 8, "fields": [{"offset": 0, "type": "f8", "channel": "pose_up"}]}
-LEGS, POSE = ({"system": "custom", "gauges": None, "packet": packet} for packet in (LEGS, POSE))
+FANS = {"size": 8, "fields": [{"offset": 0, "type": "f8", "channel": "speed"}]}
+LEGS, POSE, FANS = ({"system": "custom", "gauges": None, "packet": packet} for packet in (LEGS, POSE, FANS))
 DK = {"system": "dk", "gauges": None}
 
 
@@ -172,8 +173,8 @@ DK = {"system": "dk", "gauges": None}
 @pytest.mark.rt
 @pytest.mark.parametrize(
     ("outputs", "moves"),
-    [((LEGS, LEGS), (0, 1)), ((POSE, LEGS), (1,)), ((POSE, DK), (1,)), ((DK, POSE), (0,))],
-    ids=["two controllers", "headset, legs", "headset, DK", "DK, headset"],
+    [((LEGS, LEGS), (0, 1)), ((POSE, LEGS), (1,)), ((POSE, DK), (1,)), ((DK, POSE), (0,)), ((DK, FANS), (0,))],
+    ids=["two controllers", "headset, legs", "headset, DK", "DK, headset", "DK, fans"],
 )
 def test_every_output_that_moves_the_platform_counts_and_no_headset(outputs, moves):
     ports = [free_port(socket.SOCK_DGRAM) for _ in outputs]
@@ -346,6 +347,24 @@ def test_repetitions_of_a_line_are_counted_and_told_every_ten_seconds(time, said
     assert said() == [("INFO", "a simulator connected (session 12000) ... 1990 more in the last 2 s")]
 
 
+@pytest.mark.parametrize("apart_s", [1.0, 30.0])
+def test_what_is_refused_again_and_again_is_counted_in_the_log(time, said, apart_s):
+    """The first ten are events, each with a line at most; then the log goes on with their number."""
+    intake = new_session()
+    journal = Journal(time)
+    log = SourceLog(journal, "the simulator", intake)
+    for _ in range(100):
+        intake.feed(frame(), 0)  # before its session's init package
+        log.look()
+        journal.tell()
+        time.now += apart_s
+    journal.tell(end=True)
+    lines = [text for _, text in said() if "before_init" in text]
+    counted = [int(found[1]) if (found := MORE.search(line)) else 1 for line in lines]
+    assert sum(counted) == intake.rejected["before_init"] == 100
+    assert len(lines) <= (3 + 100 / 10 if apart_s < 10.0 else 100)
+
+
 def test_after_a_quiet_while_a_line_is_new_again(time, said):
     journal = Journal(time)
     for _ in range(5):
@@ -373,12 +392,12 @@ def test_simulators_that_come_and_go_all_the_time_do_not_flood_the_log(tmp_path,
     lines = [record.getMessage() for record in caplog.records]
     windows = 1 + sum(1 for line in lines if MORE.search(line))
     assert len(lines) <= 3 * 4 + windows + 4
-    # The first ten refusals are logged, then every thousandth.
+    # The first ten refusals are queued, then every thousandth; the others are only counted.
     told = sum(
-        said_in(caplog, words).total() for words in ("a simulator connected", "the simulator left", "stream is lost")
+        said_in(caplog, words).total() for words in ("a simulator connected", "the simulator left", "framing is lost")
     )
     lost = [int(line.split()[0]) for line in lines if "too fast to be logged" in line]
-    assert 300 + 300 <= told + max(lost, default=0) <= 300 + 300 + 10
+    assert told + max(lost, default=0) == 300 + 300 + 300
 
 
 def test_a_summary_without_frames_names_what_was_refused():

@@ -94,6 +94,8 @@ class _About(NamedTuple):
     """Its derivatives by the actuators' positions, (n, actuators, actuators)."""
     places: Array
     """Positions of the actuators, from neutral, (n, actuators)."""
+    coefficients: Array
+    """Those of its splines, without the first three."""
 
 
 def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
@@ -144,7 +146,7 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
         for part in PARTS:
             tried = motion + part * (wanted - motion)
             if bent:
-                tried = _off_lines(built, groups, within(tried))
+                tried = _reached(built, groups, within(tried))
             error, reached, acts = missed(tried)
             if part == 1.0:
                 full = acts
@@ -166,7 +168,7 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
             break
 
     if bent:
-        return _off_lines(built, groups, within(motion))
+        return _reached(built, groups, within(motion))
     if ((smaller := within(motion)) != motion).any():
         wanted = within(solved(ROUNDS)[0])
         motion = min(
@@ -193,19 +195,27 @@ def _room(built: Built, moved: Array, bends: Array, won: float) -> Array:
     return np.where(change > CHANGES[1], np.inf, np.maximum(way, NARROW) * np.maximum(change, CHANGES[0]))
 
 
-def _off_lines(built: Built, groups: list[_Group], motion: Array) -> Array:
-    """Return a motion made smaller until no crank comes too near to one line with its rod."""
-    if "crank" not in built.kinematics.kinds:
+def _reached(built: Built, groups: list[_Group], motion: Array) -> Array:
+    """Return a motion made smaller until no crank is too near to its rod's line, and what follows keeps its ends."""
+    follows = [each for group in groups for each in group.follows]
+    if "crank" not in built.kinematics.kinds and not follows:
         return motion
+    bounds = ActuatorBounds.columns(built.bounds)
     times = np.arange((len(motion) - REST) * ROWS * FINE + 1, dtype=np.float64) * (STEP_S / (ROWS * FINE))
-    neutral = built.kinematics.lines(np.zeros((1, 6)))
+    neutral = np.append(built.kinematics.lines(np.zeros((1, 6)))[0], np.zeros(len(follows)))
+    high = np.append(np.ones(len(built.names)), (bounds.high - built.neutral)[follows])
+    low = np.append(-np.ones(len(built.names)), (bounds.low - built.neutral)[follows])
+    slack = BEYOND * 0.5 * (high - low)
     for _ in range(ROUNDS):
-        lines = built.kinematics.lines(poses_at(motion, built, times))
-        over = np.abs(lines) > 1.0 + BEYOND
-        if not over.any():
+        poses = poses_at(motion, built, times)
+        places = (built.kinematics.inverse(poses) - built.neutral)[:, follows]
+        at = np.hstack([built.kinematics.lines(poses), places])
+        row, column = np.nonzero((at > high + slack) | (at < low - slack))
+        if not len(row):
             break
-        ends = np.copysign(1.0, lines)
-        motion = motion * float(np.min(((ends - neutral) / (lines - neutral))[over]))
+        over, rest = at[row, column], neutral[column]
+        ends = np.where(over > rest, high[column], low[column])
+        motion = motion * float(np.min((ends - rest) / (over - rest)))
     return motion
 
 
@@ -391,7 +401,14 @@ def _bounded(
                 ]
             )
             above, below = np.full(n, 1.0 + offset / size), np.full(n, 1.0 - offset / size)
-            if kind == 0 and actuator in group.leads:
+            if actuator in group.follows:
+                at = row @ about.coefficients[:, group.leads].T.ravel()
+                if kind == 0:  # where it is, beyond what is linear in the others' positions
+                    rest = about.places[::ROWS, actuator] / size - at
+                    above, below = above - rest, below + rest
+                if np.isfinite(room).any():  # the motion before has to be a solution
+                    above, below = np.maximum(above, at), np.maximum(below, -at)
+            elif kind == 0:
                 at = about.places[::ROWS, actuator] / size
                 above, below = np.minimum(above, at + room), np.minimum(below, room - at)
             times = between.get((kind, actuator), np.zeros(0))
@@ -463,7 +480,9 @@ def _about(built: Built, groups: list[_Group], spline: _Spline, motion: Array, p
     if "crank" in built.kinematics.kinds:
         lines = built.kinematics.lines(poses)
         toward = _derivatives(built.kinematics.lines, poses) @ ways
-    return _About(beyond + rest, ways, slopes, lines, toward, spline.place @ motion[REST:])
+    return _About(
+        beyond + rest, ways, slopes, lines, toward, built.kinematics.inverse(poses) - built.neutral, motion[REST:]
+    )
 
 
 def _poses(built: Built, groups: list[_Group], places: Array) -> Array:

@@ -106,8 +106,9 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     goes in: all are of one size, however long the drive is.  Minimized is the sum of (weight x error in thresholds)^2
     over senses and rows, subject to position, speed and acceleration of every actuator at each knot, and of position
     and speed where an independent one would exceed them in between: there the program gets a row more, and is solved
-    again.  What is felt is linear about the motion of the pass before, for small angles.  Groups of channels that no
-    actuator and no tilt connects are programs of their own.
+    again.  What is felt is linear about the motion of the pass before, for small angles; where that is far from what
+    is felt in truth, as on cranks, passes are more and go less far, each within bounds and reach.  Groups of channels
+    that no actuator and no tilt connects are programs of their own.
     """
     felt = np.pad(felt, ((0, (1 - len(felt)) % ROWS), (0, 0)), "edge")  # the last row is at a knot
     spline = _spline(len(felt))
@@ -140,7 +141,12 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     done = 0
     while done < (BENT_PASSES if bent else passes):
         done += 1
-        wanted, about = solved(1)
+        try:
+            wanted, about = solved(1)
+        except ConfigError:
+            if done == 1 or not bent:
+                raise
+            break  # the motion found so far keeps all bounds
         before = least
         # Between two motions within the bounds all are, because these are convex: go as far as it is better.
         for part in PARTS:

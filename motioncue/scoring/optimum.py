@@ -134,7 +134,7 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
         error = float(np.sqrt(np.sum((weights * (told - perceived(acts))) ** 2)))
         return (error if np.isfinite(error) else np.inf), reached, acts
 
-    def within(motion: Array) -> Array:
+    def within(motion: Array, between: _Between = between) -> Array:
         return min(_kept(motion, built, group, between) for group in groups) * motion
 
     bent = "crank" in built.kinematics.kinds
@@ -152,7 +152,10 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
         for part in PARTS:
             tried = motion + part * (wanted - motion)
             if bent:
-                tried = _reached(built, groups, within(tried))
+                kept = within(
+                    tried, between if part == 1.0 else {}
+                )  # rows of a part of the way would be twice the same
+                tried = _reached(built, groups, kept, 1, 2)
             error, reached, acts = missed(tried)
             if part == 1.0:
                 full = acts
@@ -174,7 +177,7 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
             break
 
     if bent:
-        return _reached(built, groups, within(motion))
+        return _reached(built, groups, within(motion), FINE, ROUNDS)
     if ((smaller := within(motion)) != motion).any():
         wanted = within(solved(ROUNDS)[0])
         motion = min(
@@ -201,18 +204,21 @@ def _room(built: Built, moved: Array, bends: Array, won: float) -> Array:
     return np.where(change > CHANGES[1], np.inf, np.maximum(way, NARROW) * np.maximum(change, CHANGES[0]))
 
 
-def _reached(built: Built, groups: list[_Group], motion: Array) -> Array:
-    """Return a motion made smaller until no crank is too near to its rod's line, and what follows keeps its ends."""
+def _reached(built: Built, groups: list[_Group], motion: Array, fine: int, rounds: int) -> Array:
+    """Return a motion made smaller until no crank is too near to its rod's line, and what follows keeps its ends.
+
+    Looked at are so many moments from row to row, so many times at most.
+    """
     follows = [each for group in groups for each in group.follows]
     if "crank" not in built.kinematics.kinds and not follows:
         return motion
     bounds = ActuatorBounds.columns(built.bounds)
-    times = np.arange((len(motion) - REST) * ROWS * FINE + 1, dtype=np.float64) * (STEP_S / (ROWS * FINE))
+    times = np.arange((len(motion) - REST) * ROWS * fine + 1, dtype=np.float64) * (STEP_S / (ROWS * fine))
     neutral = np.append(built.kinematics.lines(np.zeros((1, 6)))[0], np.zeros(len(follows)))
     high = np.append(np.ones(len(built.names)), (bounds.high - built.neutral)[follows])
     low = np.append(-np.ones(len(built.names)), (bounds.low - built.neutral)[follows])
     slack = BEYOND * 0.5 * (high - low)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         poses = poses_at(motion, built, times)
         places = (built.kinematics.inverse(poses) - built.neutral)[:, follows]
         at = np.hstack([built.kinematics.lines(poses), places])

@@ -222,6 +222,16 @@ static inline int mc_inverse_held(const mc_Platform *p, const double *pose, doub
     return mc_frame_inverse(p, pose, MC_STRAIGHT, positions, rows);
 }
 
+/* Return the sine of the angle by which a crank and its rod are from square at a pose; beyond 1 the pose is out of reach.  `r` is the
+   pose's rotation. */
+static inline double mc_crank_line(const mc_Actuator *a, const double *pose, const double *r) {
+    double arm[3], q[3];
+    mc_joint(a, pose, r, arm, q);
+    const double along = q[0] * a->plane[0] + q[1] * a->plane[1];
+    const double square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
+    return (square - a->rod * a->rod + a->crank * a->crank) / (2.0 * a->crank * sqrt(q[2] * q[2] + along * along));
+}
+
 /* Find the frame's own pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
    actuators leave a direction free; angles are steps of roll, pitch, yaw, so that posts leave yaw as it is.  Returns
    the number of steps, or -1 if it has not converged within `steps`. */

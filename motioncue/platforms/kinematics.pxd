@@ -36,6 +36,9 @@ cdef extern from "motioncue/platforms/kinematics.h" nogil:
     bint inverse_held "mc_inverse_held"(const Geometry* p, const double* pose, double* positions, double* rows)
     void on_tables "mc_on_tables"(const Geometry* p, const double* pose, const double* tables, double* own)
     void off_tables "mc_off_tables"(const Geometry* p, const double* tables, double* pose)
+    double STRAIGHT "MC_STRAIGHT"    # sine of the largest angle between crank and rod, from square
+    void rotation "mc_rotation"(const double* angles, double* r)
+    double crank_line "mc_crank_line"(const Actuator* a, const double* pose, const double* r)
     int frame_forward "mc_frame_forward"(const Geometry* p, const double* positions, double* pose, int steps)
     int forward "mc_forward"(const Geometry* p, const double* positions, double* pose, int steps)
 

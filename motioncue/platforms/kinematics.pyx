@@ -84,6 +84,26 @@ cdef class Kinematics:
                     inverse(&self.geometry, &p[i, 0], &o[i, 0], NULL)
         return out
 
+    def lines(self, poses):
+        """Return how near cranks are to one line with their rods at each pose.
+
+        0 where they are square, 1 and -1 where `inverse` with `held` ends; finite beyond too.  0 for other actuators.
+        """
+        own = self.of_frame(poses)
+        cdef double[:, ::1] p = own
+        out = np.zeros((p.shape[0], self.count))
+        cdef double[:, ::1] o = out
+        cdef double r[9]
+        cdef Py_ssize_t i
+        cdef int k
+        with nogil:
+            for i in range(p.shape[0]):
+                rotation(&p[i, 3], r)
+                for k in range(self.geometry.count):
+                    if self.geometry.kinds[k] == CRANK:
+                        o[i, k] = crank_line(&self.geometry.actuators[k], &p[i, 0], r) / STRAIGHT
+        return out
+
     def of_frame(self, poses):
         """Return the frame's own pose at each pose: what its tables leave."""
         cdef const double[:, ::1] p = _rows("poses", poses, 6)

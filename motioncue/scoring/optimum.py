@@ -3,6 +3,7 @@
 Needs Clarabel and SciPy, from the extra ``score``.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,9 +32,17 @@ PARTS = (1.0, 0.5, 0.25, 0.125)  # of the way from one pass's motion to the next
 ENOUGH = 0.005  # share of the error at rest by which a pass has to make the error smaller, for another to follow
 WAY = (0.25, 0.5, 0.75, 1.0)  # shares of the way from neutral for which a pose is found
 NEWTON = 4  # steps for each
+MORE = 16  # steps at most, for those not found
 FOUND = 1e-6  # accuracy of positions at a pose that was found [m, rad]
 BEYOND = 1e-4  # of half a range and of the largest speed: by which an actuator may exceed its bounds between knots
 ROUNDS = 8  # of a program, each with rows where the one before exceeded these
+BENT_PASSES = 8  # of a platform whose pose is far from linear in its actuators' positions
+AIM = 0.998  # of how near to its rod's line a crank may come, at every row: what is between two of them may be nearer
+FINE = 4  # moments from row to row at which that is looked at
+BENDS = 0.5  # of what a pass is to win, by which what is felt may miss the program
+NEAR = 9  # knots over which a motion has the same room
+CHANGES = (0.25, 2.0)  # of that room from pass to pass, beyond the latter it is not bounded
+NARROW = 0.02  # room that is always left [half ranges]
 
 
 class _Group(NamedTuple):
@@ -79,6 +88,14 @@ class _About(NamedTuple):
     ways: Array
     slopes: Array
     """As of `_Derived`."""
+    lines: Array
+    """How near cranks are to one line with their rods, as `Kinematics.lines`, (n, actuators)."""
+    toward: Array
+    """Its derivatives by the actuators' positions, (n, actuators, actuators)."""
+    places: Array
+    """Positions of the actuators, from neutral, (n, actuators)."""
+    coefficients: Array
+    """Those of its splines, without the first three."""
 
 
 def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
@@ -89,8 +106,9 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     goes in: all are of one size, however long the drive is.  Minimized is the sum of (weight x error in thresholds)^2
     over senses and rows, subject to position, speed and acceleration of every actuator at each knot, and of position
     and speed where an independent one would exceed them in between: there the program gets a row more, and is solved
-    again.  What is felt is linear about the motion of the pass before, for small angles.  Groups of channels that no
-    actuator and no tilt connects are programs of their own.
+    again.  What is felt is linear about the motion of the pass before, for small angles; where that is far from what
+    is felt in truth, as on cranks, passes are more and go less far, each within bounds and reach.  Groups of channels
+    that no actuator and no tilt connects are programs of their own.
     """
     felt = np.pad(felt, ((0, (1 - len(felt)) % ROWS), (0, 0)), "edge")  # the last row is at a knot
     spline = _spline(len(felt))
@@ -100,43 +118,116 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     told = perceived(felt)
     between: _Between = {}
     still = least = np.sqrt(np.sum((weights * told) ** 2))
+    room = np.full(len(felt[::ROWS]), np.inf)
 
-    def solved(rounds: int) -> Array:
+    def solved(rounds: int) -> tuple[Array, _About]:
         about = _about(built, groups, spline, motion, poses)
         wanted = np.zeros_like(motion)
         for group in groups:
             if group.moved:
-                _solve(wanted, felt, built, weights, spline, group, about, between, rounds)
-        return wanted
+                _solve(wanted, felt, built, weights, spline, group, about, between, room, rounds)
+        return wanted, about
 
-    def missed(tried: Array) -> tuple[float, Array]:
+    def missed(tried: Array) -> tuple[float, Array, Array]:
         reached = _poses(built, groups, spline.place @ tried[REST:])
-        report = perceived(_felt(built, groups, spline, tried, reached))
-        error = float(np.sqrt(np.sum((weights * (told - report)) ** 2)))
-        return error if np.isfinite(error) else np.inf, reached
+        acts = _felt(built, groups, spline, tried, reached)
+        error = float(np.sqrt(np.sum((weights * (told - perceived(acts))) ** 2)))
+        return (error if np.isfinite(error) else np.inf), reached, acts
 
-    for _ in range(passes):
-        wanted = solved(1)
+    def within(motion: Array, between: _Between = between) -> Array:
+        return min(_kept(motion, built, group, between) for group in groups) * motion
+
+    bent = "crank" in built.kinematics.kinds
+    done = 0
+    while done < (BENT_PASSES if bent else passes):
+        done += 1
+        try:
+            wanted, about = solved(1)
+        except ConfigError:
+            if done == 1 or not bent:
+                raise
+            break  # the motion found so far keeps all bounds
+        before = least
         # Between two motions within the bounds all are, because these are convex: go as far as it is better.
         for part in PARTS:
             tried = motion + part * (wanted - motion)
-            error, reached = missed(tried)
+            if bent:
+                kept = within(
+                    tried, between if part == 1.0 else {}
+                )  # rows of a part of the way would be twice the same
+                tried = _reached(built, groups, kept, 1, 2)
+            error, reached, acts = missed(tried)
+            if part == 1.0:
+                full = acts
+                bent |= not np.isfinite(error)
             if error < least:
                 break
+        if bent:
+            linear = about.felt + _small(*(np.einsum("kca,ka->kc", about.ways, m @ wanted[REST:]) for m in spline))
+            won = before**2 - float(np.sum((weights * (told - perceived(linear))) ** 2))
+            moved = np.abs(spline.place[::ROWS] @ (wanted - motion)[REST:])
+            room = _room(built, moved, weights * (full - linear) / THRESHOLDS, won)
+        if error < least:
+            motion, poses, least = tried, reached, error
+            if before - least < ENOUGH * still and (part == 1.0 or not bent):
+                break
+        elif bent:
+            room = np.minimum(room, CHANGES[0] * np.nanmax(room[np.isfinite(room)], initial=1.0))
         else:
             break
-        motion, poses, before, least = tried, reached, least, error
-        if before - least < ENOUGH * still:
-            break
 
-    def within(motion: Array) -> Array:
-        return min(_kept(motion, built, group, between) for group in groups) * motion
-
+    if bent:
+        return _reached(built, groups, within(motion), FINE, ROUNDS)
     if ((smaller := within(motion)) != motion).any():
-        wanted = within(solved(ROUNDS))
+        wanted = within(solved(ROUNDS)[0])
         motion = min(
             (smaller + part * (wanted - smaller) for part in (*PARTS, 0.0)), key=lambda tried: missed(tried)[0]
         )
+    return motion
+
+
+def _room(built: Built, moved: Array, bends: Array, won: float) -> Array:
+    """Return how far the next pass may go from the motion of this one at each knot [half ranges].
+
+    From how far this pass wanted to go, and by how many thresholds what is felt then is not what its program took it
+    for.  That grows with the square of the way, so the way is changed by the root of what is allowed over it.
+    """
+    from scipy.ndimage import maximum_filter1d
+
+    bounds = ActuatorBounds.columns(built.bounds)
+    way = maximum_filter1d((2.0 * moved / (bounds.high - bounds.low)).max(axis=1), NEAR)
+    size = np.nan_to_num(np.sqrt(np.sum(bends**2, axis=1)), nan=np.inf)
+    size = np.maximum(size[::ROWS], np.append(size[1::ROWS], 0.0))  # of each knot and the row behind it
+    allowed = BENDS * np.sqrt(max(won, 0.0) / len(bends))
+    with np.errstate(divide="ignore"):
+        change = np.sqrt(allowed / np.maximum(maximum_filter1d(size, NEAR), 1e-12))
+    return np.where(change > CHANGES[1], np.inf, np.maximum(way, NARROW) * np.maximum(change, CHANGES[0]))
+
+
+def _reached(built: Built, groups: list[_Group], motion: Array, fine: int, rounds: int) -> Array:
+    """Return a motion made smaller until no crank is too near to its rod's line, and what follows keeps its ends.
+
+    Looked at are so many moments from row to row, so many times at most.
+    """
+    follows = [each for group in groups for each in group.follows]
+    if "crank" not in built.kinematics.kinds and not follows:
+        return motion
+    bounds = ActuatorBounds.columns(built.bounds)
+    times = np.arange((len(motion) - REST) * ROWS * fine + 1, dtype=np.float64) * (STEP_S / (ROWS * fine))
+    neutral = np.append(built.kinematics.lines(np.zeros((1, 6)))[0], np.zeros(len(follows)))
+    high = np.append(np.ones(len(built.names)), (bounds.high - built.neutral)[follows])
+    low = np.append(-np.ones(len(built.names)), (bounds.low - built.neutral)[follows])
+    slack = BEYOND * 0.5 * (high - low)
+    for _ in range(rounds):
+        poses = poses_at(motion, built, times)
+        places = (built.kinematics.inverse(poses) - built.neutral)[:, follows]
+        at = np.hstack([built.kinematics.lines(poses), places])
+        row, column = np.nonzero((at > high + slack) | (at < low - slack))
+        if not len(row):
+            break
+        over, rest = at[row, column], neutral[column]
+        ends = np.where(over > rest, high[column], low[column])
+        motion = motion * float(np.min((ends - rest) / (over - rest)))
     return motion
 
 
@@ -150,15 +241,17 @@ def poses_at(motion: Array, built: Built, times_s: Array) -> Array:
     poses = np.column_stack([np.interp(times_s, knots, column) for column in at_knots.T])
     for _ in range(NEWTON):
         poses = _nearer(built, groups, spline(times_s), poses)
-    return poses
+    return _found(built, groups, spline(times_s), poses)
 
 
 def slopes_of(built: Built, poses: Array) -> Array:
     """Return the derivatives of the actuators' positions by the channels of the pose."""
-    inverse = built.kinematics.inverse
-    return np.stack(
-        [(inverse(poses + nudge) - inverse(poses - nudge)) / (2.0 * NUDGE) for nudge in NUDGE * np.eye(6)], axis=2
-    )
+    return _derivatives(built.kinematics.inverse, poses)
+
+
+def _derivatives(of: Callable[[Array], Array], poses: Array) -> Array:
+    """Return the derivatives of something by the channels of the pose."""
+    return np.stack([(of(poses + nudge) - of(poses - nudge)) / (2.0 * NUDGE) for nudge in NUDGE * np.eye(6)], axis=2)
 
 
 _Between: TypeAlias = dict[tuple[int, int], Array]
@@ -174,6 +267,7 @@ def _solve(
     group: _Group,
     about: _About,
     between: _Between,
+    room: Array,
     rounds: int,
 ) -> None:
     """Fill in the motion of a group's actuators, the solution of its program; add rows that it lacks to `between`."""
@@ -194,7 +288,10 @@ def _solve(
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     settings.direct_solve_method = "qdldl"  # one thread, so that the number of processors changes no bit
     for _ in range(rounds):
-        bounded, most = _bounded(spline, built, group, about, between)
+        bounded, most = _bounded(spline, built, group, about, between, room)
+        if about.lines.any():
+            rows, ends = _lines(spline, built, group, about, room)
+            bounded, most = sparse.vstack([bounded, rows]), np.concatenate([most, ends])
         bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], unknowns - bounded.shape[1]))])
         cones: list[Any] = [clarabel.ZeroConeT(equality.shape[0]), clarabel.NonnegativeConeT(bounded.shape[0])]
         solution = clarabel.DefaultSolver(
@@ -287,7 +384,9 @@ def _senses(
     return sparse.vstack(rows, format="csc"), np.concatenate(right), errors
 
 
-def _bounded(spline: _Spline, built: Built, group: _Group, about: _About, between: _Between) -> tuple[Any, Array]:
+def _bounded(
+    spline: _Spline, built: Built, group: _Group, about: _About, between: _Between, room: Array
+) -> tuple[Any, Array]:
     """Return the bounds of actuators as rows of ``matrix @ coefficients <= most``, in shares of each range."""
     from scipy import sparse
 
@@ -313,23 +412,55 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About, betwee
                     for lead in group.leads
                 ]
             )
+            above, below = np.full(n, 1.0 + offset / size), np.full(n, 1.0 - offset / size)
+            if actuator in group.follows:
+                at = row @ about.coefficients[:, group.leads].T.ravel()
+                if kind == 0:  # where it is, beyond what is linear in the others' positions
+                    rest = about.places[::ROWS, actuator] / size - at
+                    above, below = above - rest, below + rest
+                if np.isfinite(room).any():  # the motion before has to be a solution
+                    above, below = np.maximum(above, at), np.maximum(below, -at)
+            elif kind == 0:
+                at = about.places[::ROWS, actuator] / size
+                above, below = np.minimum(above, at + room), np.minimum(below, room - at)
             times = between.get((kind, actuator), np.zeros(0))
             if len(times):
                 own = _rows(times, spline.place.shape[1] + REST)[kind] / size
                 none = sparse.csc_matrix(own.shape)
                 row = sparse.vstack([row, sparse.hstack([own if lead == actuator else none for lead in group.leads])])
             matrices += [row, -row]
-            most += [np.full(row.shape[0], 1.0 + offset / size), np.full(row.shape[0], 1.0 - offset / size)]
+            for ends, end in ((above, 1.0 + offset / size), (below, 1.0 - offset / size)):
+                most.append(np.append(ends, np.full(len(times), end)))
+    return sparse.vstack(matrices), np.concatenate(most)
+
+
+def _lines(spline: _Spline, built: Built, group: _Group, about: _About, room: Array) -> tuple[Any, Array]:
+    """Return as such rows how near cranks may come to one line with their rods, where a pass may bring them there."""
+    from scipy import sparse
+
+    leads = group.leads
+    bounds = ActuatorBounds.columns(built.bounds)
+    half = 0.5 * (bounds.high - bounds.low)[leads]
+    ways = np.minimum(np.repeat(room, ROWS)[: len(about.lines)], 2.0)
+    matrices = [sparse.csc_matrix((0, spline.place.shape[1] * len(leads)))]
+    most = [np.zeros(0)]
+    for crank in leads:
+        toward = about.toward[:, crank][:, leads]
+        for side in (1.0, -1.0):
+            near = side * about.lines[:, crank]
+            rows = np.flatnonzero(near + ways * (np.abs(toward) @ half) > AIM)
+            parts = [sparse.diags(side * toward[rows, k]) @ spline.place[rows] for k in range(len(leads))]
+            matrices.append(sparse.hstack(parts))
+            left = np.maximum(AIM - near[rows], 0.0)  # the motion before is always a solution
+            most.append(left + side * np.sum(toward[rows] * about.places[rows][:, leads], axis=1))
     return sparse.vstack(matrices), np.concatenate(most)
 
 
 def _felt(built: Built, groups: list[_Group], spline: _Spline, motion: Array, poses: Array) -> Array:
     """Return what acts on the occupant at the knots of a motion; not a number where its pose was not found."""
     about = _derived(built, groups, spline, motion, poses)
-    missing = spline.place @ motion[REST:] + built.neutral - built.kinematics.inverse(poses)
     felt = felt_on_platform(poses, about.speeds, about.accelerations[:, :3])
-    leads = sorted(lead for group in groups for lead in group.leads)
-    felt[np.abs(missing[:, leads]).max(axis=1) > FOUND] = np.nan
+    felt[_missing(built, groups, spline.place @ motion[REST:], poses) > FOUND] = np.nan
     return felt
 
 
@@ -357,28 +488,63 @@ def _about(built: Built, groups: list[_Group], spline: _Spline, motion: Array, p
         np.zeros_like(poses),
         -np.einsum("kca,ka->kc", ways, bends),
     )
-    return _About(beyond + rest, ways, slopes)
+    lines, toward = np.zeros(bends.shape), np.zeros((*bends.shape, bends.shape[1]))
+    if "crank" in built.kinematics.kinds:
+        lines = built.kinematics.lines(poses)
+        toward = _derivatives(built.kinematics.lines, poses) @ ways
+    return _About(
+        beyond + rest, ways, slopes, lines, toward, built.kinematics.inverse(poses) - built.neutral, motion[REST:]
+    )
 
 
 def _poses(built: Built, groups: list[_Group], places: Array) -> Array:
     """Return the poses at which the actuators are this far from neutral.
 
-    By Newton's method along a straight way from neutral, so that the pose is that of the branch on which neutral is.
+    By Newton's method along a straight way from neutral, so that the pose is that of the branch on which neutral is;
+    where that way leaves what can be reached, from the pose of the row before.
     """
     poses = np.zeros((len(places), 6))
     for share in WAY:
         for _ in range(NEWTON):
             poses = _nearer(built, groups, share * places, poses)
+    poses = _found(built, groups, places, poses)
+    lost = _missing(built, groups, places, poses) > FOUND
+    for row in np.flatnonzero(lost):
+        if row and not lost[row - 1]:
+            at = places[row : row + 1]
+            poses[row] = _found(built, groups, at, poses[row - 1 : row])[0]
+            lost[row] = _missing(built, groups, at, poses[row : row + 1])[0] > FOUND
     return poses
 
 
+def _found(built: Built, groups: list[_Group], places: Array, poses: Array) -> Array:
+    """Return poses with those nearer that are not yet at these positions."""
+    poses = poses.copy()
+    for _ in range(MORE):
+        rows = _missing(built, groups, places, poses) > FOUND
+        if not rows.any():
+            break
+        poses[rows] = _nearer(built, groups, places[rows], poses[rows])
+    return poses
+
+
+def _missing(built: Built, groups: list[_Group], places: Array, poses: Array) -> Array:
+    """Return how far the independent actuators are from these positions at poses [m or rad]."""
+    leads = sorted(lead for group in groups for lead in group.leads)
+    missing: Array = np.abs(places + built.neutral - built.kinematics.inverse(poses))[:, leads].max(axis=1)
+    return np.nan_to_num(missing, nan=np.inf)
+
+
 def _nearer(built: Built, groups: list[_Group], places: Array, poses: Array) -> Array:
-    """Return the poses after one step of Newton's method; those stay that would leave what the actuators can reach."""
+    """Return the poses after one step of Newton's method, as much of it as the actuators can reach."""
     missing = places + built.neutral - built.kinematics.inverse(poses)
     slopes = np.nan_to_num(slopes_of(built, poses))  # at the very end of what can be reached
-    tried = poses + np.einsum("kca,ka->kc", _ways(groups, slopes), missing)
-    reached = np.isfinite(built.kinematics.inverse(tried)).all(axis=1, keepdims=True)
-    return np.where(reached, tried, poses)
+    step = np.einsum("kca,ka->kc", _ways(groups, slopes), missing)
+    nearer = poses
+    for part in PARTS[::-1]:
+        tried = poses + part * step
+        nearer = np.where(np.isfinite(built.kinematics.inverse(tried)).all(axis=1, keepdims=True), tried, nearer)
+    return nearer
 
 
 def _ways(groups: list[_Group], slopes: Array) -> Array:

@@ -104,6 +104,21 @@ def test_a_crank_holds_its_joint_at_the_length_of_its_rod():
     assert np.abs(found - poses).max() < 1e-9
 
 
+def test_a_crank_is_at_one_line_with_its_rod_where_poses_end():
+    # A crank of 0.1 m, a rod of 0.5 m to a joint straight above the shaft: square where the joint is sqrt(0.24) m high.
+    crank = {"kind": "crank", "platform": (0.0, 0.0, -np.sqrt(0.24)), "base": (0.0, 0.0, 0.0), "azimuth": 0.0}
+    kinematics = Kinematics([{**crank, "crank": 0.1, "rod": 0.5}, {"kind": "axis", "share": (0, 0, 1, 0, 0, 0)}])
+    poses = np.zeros((401, 6))
+    poses[:, 2] = np.linspace(-0.12, 0.12, 401)
+    found = kinematics.lines(poses)
+    height = poses[:, 2] + np.sqrt(0.24)
+    # By the law of cosines: the cosine of the angle between crank and the line to the joint, over 0.966.
+    np.testing.assert_allclose(found[:, 0], (height**2 + 0.01 - 0.25) / (0.2 * height) / 0.966, atol=1e-12)
+    np.testing.assert_array_equal(np.isfinite(kinematics.inverse(poses, held=True)[:, 0]), np.abs(found[:, 0]) <= 1.0)
+    assert 0 < np.count_nonzero(np.abs(found[:, 0]) > 1.0) < 401
+    np.testing.assert_array_equal(found[:, 1], 0.0)
+
+
 def test_a_pose_out_of_a_cranks_reach_is_no_number():
     assert np.isnan(Kinematics(CRANKS).inverse([(0.0, 0.0, 0.5, 0.0, 0.0, 0.0)])).all()
 

@@ -99,6 +99,13 @@ static inline void mc_off_tables(const mc_Platform *p, const double *tables, dou
     for (int k = 0; k < p->tables; k++) pose[p->table[k].channel] += tables[k];
 }
 
+/* Fill in the derivatives by turns about the base axes, from those by displacement of a joint on this arm. */
+static inline void mc_turns(const double *arm, double *row) {
+    row[3] = arm[1] * row[2] - arm[2] * row[1];
+    row[4] = arm[2] * row[0] - arm[0] * row[2];
+    row[5] = arm[0] * row[1] - arm[1] * row[0];
+}
+
 /* Fill `row` with the derivatives of an actuator's position, which it has at this pose, by displacement (x, y, z down
    [m]) and by turns about the base axes [rad]. */
 static inline void mc_row(
@@ -124,9 +131,7 @@ static inline void mc_row(
         row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cosine) / slope;
         row[2] = (2.0 * q[2] + 2.0 * a->crank * sine) / slope;
     }
-    row[3] = arm[1] * row[2] - arm[2] * row[1];
-    row[4] = arm[2] * row[0] - arm[0] * row[2];
-    row[5] = arm[0] * row[1] - arm[1] * row[0];
+    mc_turns(arm, row);
 }
 
 /* Fill the positions of all actuators but tables, at the frame's own pose; return whether each of them can reach it. */
@@ -163,6 +168,27 @@ static inline void mc_by_channels(const int *kinds, int count, const double *pos
 
 /* Sine of the largest angle between crank and rod, from square: within 15 deg of one line, a crank hardly holds its rod. */
 #define MC_STRAIGHT 0.966
+
+/* Fill how near to one line each crank and its rod are at the frame's own pose, for a platform of cranks: the sine of their
+   angle's difference from 90 deg, g / h, beyond 1 out of reach; and its derivatives by the channels of the pose. */
+static inline void mc_straightness(const mc_Platform *p, const double *pose, double *found, double *rows) {
+    double r[9], arm[3], q[3];
+    mc_rotation(pose + 3, r);
+    for (int i = 0; i < p->count; i++) {
+        const mc_Actuator *a = &p->actuators[i];
+        double along, far, h, *row = rows + 6 * i;
+        mc_joint(a, pose, r, arm, q);
+        along = q[0] * a->plane[0] + q[1] * a->plane[1];
+        far = q[2] * q[2] + along * along;
+        h = 2.0 * a->crank * sqrt(far);
+        found[i] = (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] - a->rod * a->rod + a->crank * a->crank) / h;
+        row[0] = 2.0 * q[0] / h - found[i] * along * a->plane[0] / far;
+        row[1] = 2.0 * q[1] / h - found[i] * along * a->plane[1] / far;
+        row[2] = 2.0 * q[2] / h - found[i] * q[2] / far;
+        mc_turns(arm, row);
+    }
+    mc_by_channels(p->kinds, p->count, pose, rows);
+}
 
 /* Fill the positions of all actuators, tables at rest last, and derivatives by the whole pose's motion unless `rows` is
    NULL. */

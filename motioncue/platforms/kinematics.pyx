@@ -5,10 +5,16 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-__all__ = ["KINDS", "Kinematics"]
+__all__ = ["KINDS", "MOST_ACTUATORS", "MOST_STRAIGHT", "Kinematics"]
 
 KINDS = {"leg": LEG, "crank": CRANK, "post": POST, "axis": AXIS, "table": TABLE}
 """Kinds of actuators; see kinematics.h."""
+
+MOST_ACTUATORS = ACTUATORS
+"""Actuators of one platform at most."""
+
+MOST_STRAIGHT = STRAIGHT
+"""Straightness of a crank and its rod that no wanted pose may be beyond."""
 
 cdef enum:
     STEPS = 20      # Newton steps at most; from neutral a hexapod needs five
@@ -83,6 +89,24 @@ cdef class Kinematics:
                 else:
                     inverse(&self.geometry, &p[i, 0], &o[i, 0], NULL)
         return out
+
+    def straightness(self, poses):
+        """Return how near to one line each crank and its rod are, and its derivatives by the channels of the pose.
+
+        For platforms of cranks: the sine of their angle's difference from 90 deg, shape (n, actuators), and
+        (n, actuators, 6); surge, sway, heave up, roll, pitch, yaw.
+        """
+        if set(self.kinds) != {"crank"}:
+            raise ValueError(f"straightness: found {', '.join(sorted(set(self.kinds)))}, allowed are cranks alone")
+        cdef const double[:, ::1] p = _rows("poses", poses, 6)
+        found, rows = np.empty((len(p), self.count)), np.empty((len(p), self.count, 6))
+        cdef double[:, ::1] f = found
+        cdef double[:, :, ::1] o = rows
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(len(p)):
+                straightness(&self.geometry, &p[i, 0], &f[i, 0], &o[i, 0, 0])
+        return found, rows
 
     def of_frame(self, poses):
         """Return the frame's own pose at each pose: what its tables leave."""

@@ -4,7 +4,7 @@ from libc.math cimport fabs, isfinite
 from libc.string cimport memcpy, memset
 
 from motioncue.cueing.predictive.kernel cimport AXES, Group, PredictiveCoeffs, PredictiveState
-from motioncue.platforms.kinematics cimport inverse, inverse_held, slopes
+from motioncue.platforms.kinematics cimport inverse, inverse_held, slopes, straightness
 
 cdef extern from *:
     """
@@ -12,8 +12,12 @@ cdef extern from *:
     #define MC_FLAT 0.04
     #define MC_BRAKE 0.5
     #define MC_STOP 1.0
-    #define MC_FARTHER 1.02
-    #define MC_FAR 1.1
+    #include <stdlib.h>
+    static inline double mc_get(const char *n, double d) {const char *s = getenv(n); return s ? atof(s) : d;}
+    static double mc_v[2] = {0.0, 0.0};
+    static inline double mc_far(int k) { if (mc_v[0] == 0.0) { mc_v[0] = mc_get("FARTHER", 1.02); mc_v[1] = mc_get("FAR", 1.1);} return mc_v[k];}
+    #define MC_FARTHER mc_far(0)
+    #define MC_FAR mc_far(1)
     """
     const double NUDGE "MC_NUDGE"   # [s] for speeds and accelerations of actuators
     const double FLAT "MC_FLAT"   # square of the share of its steepness at neutral below which an actuator is flat
@@ -26,7 +30,7 @@ cdef enum:
     HALVES = 8                  # of the way between a plan and stopping
 
 
-ctypedef struct Excess:         # of actuators over what is linear in the pose by these slopes
+ctypedef struct Excess:         # of actuators and angles over what is linear in the pose by these slopes
     double slopes[12][6]
     double place[12]
     double speed[12]
@@ -44,7 +48,9 @@ cdef inline bint exceed(
     cdef double square, share
     cdef int i, j
     slopes(&c.geometry, place, now, more.slopes[0])
-    for i in range(c.geared):
+    if c.angles:
+        straightness(&c.geometry, place, now + c.geared, more.slopes[c.geared])
+    for i in range(c.geared + c.angles):
         square = 0.0
         for j in range(AXES):
             more.slopes[i][j] *= c.gear[i]
@@ -62,7 +68,9 @@ cdef inline bint exceed(
     for i in range(AXES):
         pose[i] = place[i] + NUDGE * (speed[i] + 0.5 * NUDGE * push[i])
     inverse(&c.geometry, pose, after, NULL)
-    for i in range(c.geared):
+    for i in range(c.geared, c.geared + c.angles):  # whose places alone are bounded
+        before[i] = after[i] = now[i]
+    for i in range(c.geared + c.angles):
         more.place[i] = c.gear[i] * (now[i] - c.neutral[i])
         more.speed[i] = c.gear[i] * (after[i] - before[i]) / (2.0 * NUDGE)
         more.push[i] = c.gear[i] * (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)

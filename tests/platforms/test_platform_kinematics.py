@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from motioncue.platforms.kinematics import Kinematics
+from motioncue.platforms.kinematics import MOST_STRAIGHT, Kinematics
 
 # What a program that shares nothing with this project computed for two hexapods: legs at neutral, and at surge
 # 0.1, sway -0.05, 0.08 m up, roll 3, pitch -4, yaw 5 degrees, right front leg first, clockwise from above.
@@ -102,6 +102,34 @@ def test_a_crank_holds_its_joint_at_the_length_of_its_rod():
             assert np.linalg.norm(joint - tip) == pytest.approx(crank["rod"], abs=1e-12)
     found = np.vstack([kinematics.forward(row[None]) for row in angles])
     assert np.abs(found - poses).max() < 1e-9
+
+
+def test_straightness_is_the_cosine_between_a_crank_and_the_way_to_its_joint():
+    kinematics = Kinematics(CRANKS)
+    poses = random_poses(500, (0.03, 0.03, 0.03), 4)
+    found = kinematics.straightness(poses)[0]
+    angles, held = kinematics.inverse(poses), kinematics.inverse(poses, held=True)
+    assert np.isfinite(angles).all()
+    assert 0.01 < np.isnan(held).mean() < 0.9
+    assert (np.isnan(held) == (abs(found) > MOST_STRAIGHT)).all()
+    for pose, row, each in zip(poses, angles, found, strict=True):
+        for crank, angle, straight in zip(CRANKS, row, each, strict=True):
+            q = np.array([pose[0], pose[1], -pose[2]]) + rotation(*pose[3:]) @ crank["platform"] - crank["base"]
+            plane = np.array([np.cos(crank["azimuth"]), np.sin(crank["azimuth"]), 0.0])
+            way = [q @ plane, -q[2]]  # in the crank's plane: along it, and up
+            assert straight == pytest.approx(np.dot(way, [np.cos(angle), np.sin(angle)]) / np.hypot(*way), abs=1e-12)
+
+
+def test_derivatives_of_straightness_are_those_by_the_channels():
+    kinematics = Kinematics(CRANKS)
+    poses, step = random_poses(200, (0.08, 0.08, 0.08), 12), 1e-6
+    found, rows = kinematics.straightness(poses)
+    assert abs(found).max() > 1.0  # out of reach too
+    for channel, nudge in enumerate(step * np.eye(6)):
+        slope = (kinematics.straightness(poses + nudge)[0] - kinematics.straightness(poses - nudge)[0]) / (2.0 * step)
+        assert np.abs(rows[:, :, channel] - slope).max() < 1e-8
+    with pytest.raises(ValueError, match="straightness: found leg, allowed are cranks alone"):
+        hexapod(*HEXAPODS["dim"][0]).straightness(poses)
 
 
 def test_a_pose_out_of_a_cranks_reach_is_no_number():

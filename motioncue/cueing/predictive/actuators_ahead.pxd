@@ -12,12 +12,8 @@ cdef extern from *:
     #define MC_FLAT 0.04
     #define MC_BRAKE 0.5
     #define MC_STOP 1.0
-    #include <stdlib.h>
-    static inline double mc_get(const char *n, double d) {const char *s = getenv(n); return s ? atof(s) : d;}
-    static double mc_v[2] = {0.0, 0.0};
-    static inline double mc_far(int k) { if (mc_v[0] == 0.0) { mc_v[0] = mc_get("FARTHER", 1.02); mc_v[1] = mc_get("FAR", 1.1);} return mc_v[k];}
-    #define MC_FARTHER mc_far(0)
-    #define MC_FAR mc_far(1)
+    #define MC_FARTHER 1.02
+    #define MC_FAR 1.08
     """
     const double NUDGE "MC_NUDGE"   # [s] for speeds and accelerations of actuators
     const double FLAT "MC_FLAT"   # square of the share of its steepness at neutral below which an actuator is flat
@@ -146,8 +142,8 @@ cdef inline void hold_back(
     """Bring accelerations nearer to those that stop the platform, until it can still stop in reach afterwards.
 
     It begins before it has to, and so without a knock: none of the way while there is room, all of it where there is
-    none.  Legs reach any pose, and a plan keeps their ends, but for one of before.  Near the line of a crank and its rod
-    small motions are large turns, which no plan foresees.
+    none.  Legs reach any pose, and a plan keeps their ends, but for one of before.  A plan keeps cranks from the line with
+    their rods too, but softly; with other actuators or tables beside cranks, this alone does.
     """
     cdef double wanted[AXES]
     cdef double stop[AXES]

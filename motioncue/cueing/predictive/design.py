@@ -34,8 +34,7 @@ LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
 MARGIN = 0.98  # share of a range that is planned for, and of speeds and accelerations where positions are not linear
 CARRIED_MARGIN = 0.95  # of legs on tables: near its end, a table leaves more to the legs
-import os
-STRAIGHT_MARGIN = float(os.environ.get("SM", 0.98))
+STRAIGHT_MARGIN = 0.93  # of how near to one line cranks and rods may come: from nearer, plans swing and are held back
 NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
@@ -244,7 +243,8 @@ def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
         angles, turning = (each[0] for each in platform.kinematics.straightness(np.zeros((1, 6))))
         free = np.full(len(gear), np.inf)
         most = np.full(len(gear), STRAIGHT_MARGIN * MOST_STRAIGHT)
-        ends = np.concatenate([ends, np.column_stack([-most - angles, most - angles, free, free, 0.0 * most])])
+        low, high = np.minimum(-most - angles, 0.0), np.maximum(most - angles, 0.0)  # neutral is never beyond
+        ends = np.concatenate([ends, np.column_stack([low, high, free, free, 0.0 * most])])
         turning[(np.abs(turning) < LEAST) | ~slopes.any(axis=0)] = 0.0  # nothing moves that channel
         slopes = np.concatenate([slopes, turning])
         neutral, gear = np.concatenate([neutral, angles]), np.concatenate([gear, np.ones(len(gear))])

@@ -762,7 +762,8 @@ cdef class Predictive(Algorithm):
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])
         for i, (channels, senses, program) in enumerate(groups):
-            soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
+            angle = (program.bound >= c.geared) & (program.bound < c.geared + c.angles)    # well before it has to hold
+            soft = np.where((program.per_place > 0.0) & ~angle, softness[0], softness[1])
             solver = Solver(program.hessian, program.rows, soft, iterations)
             first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver, c.geared + c.angles)
             c.group[i].phase = i * period // len(groups)

@@ -176,15 +176,15 @@ static inline void mc_straightness(const mc_Platform *p, const double *pose, dou
     mc_rotation(pose + 3, r);
     for (int i = 0; i < p->count; i++) {
         const mc_Actuator *a = &p->actuators[i];
-        double along, far, h, *row = rows + 6 * i;
+        double along, square, h, *row = rows + 6 * i;
         mc_joint(a, pose, r, arm, q);
         along = q[0] * a->plane[0] + q[1] * a->plane[1];
-        far = q[2] * q[2] + along * along;
-        h = 2.0 * a->crank * sqrt(far);
+        square = q[2] * q[2] + along * along;
+        h = 2.0 * a->crank * sqrt(square);
         found[i] = (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] - a->rod * a->rod + a->crank * a->crank) / h;
-        row[0] = 2.0 * q[0] / h - found[i] * along * a->plane[0] / far;
-        row[1] = 2.0 * q[1] / h - found[i] * along * a->plane[1] / far;
-        row[2] = 2.0 * q[2] / h - found[i] * q[2] / far;
+        row[0] = 2.0 * q[0] / h - found[i] * along * a->plane[0] / square;
+        row[1] = 2.0 * q[1] / h - found[i] * along * a->plane[1] / square;
+        row[2] = 2.0 * q[2] / h - found[i] * q[2] / square;
         mc_turns(arm, row);
     }
     mc_by_channels(p->kinds, p->count, pose, rows);

@@ -99,6 +99,13 @@ static inline void mc_off_tables(const mc_Platform *p, const double *tables, dou
     for (int k = 0; k < p->tables; k++) pose[p->table[k].channel] += tables[k];
 }
 
+/* Fill in the derivatives by turns about the base axes, from those by displacement of a joint on this arm. */
+static inline void mc_turns(const double *arm, double *row) {
+    row[3] = arm[1] * row[2] - arm[2] * row[1];
+    row[4] = arm[2] * row[0] - arm[0] * row[2];
+    row[5] = arm[0] * row[1] - arm[1] * row[0];
+}
+
 /* Fill `row` with the derivatives of an actuator's position, which it has at this pose, by displacement (x, y, z down
    [m]) and by turns about the base axes [rad]. */
 static inline void mc_row(
@@ -124,9 +131,7 @@ static inline void mc_row(
         row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cosine) / slope;
         row[2] = (2.0 * q[2] + 2.0 * a->crank * sine) / slope;
     }
-    row[3] = arm[1] * row[2] - arm[2] * row[1];
-    row[4] = arm[2] * row[0] - arm[0] * row[2];
-    row[5] = arm[0] * row[1] - arm[1] * row[0];
+    mc_turns(arm, row);
 }
 
 /* Fill the positions of all actuators but tables, at the frame's own pose; return whether each of them can reach it. */
@@ -163,6 +168,30 @@ static inline void mc_by_channels(const int *kinds, int count, const double *pos
 
 /* Sine of the largest angle between crank and rod, from square: within 15 deg of one line, a crank hardly holds its rod. */
 #define MC_STRAIGHT 0.966
+
+/* Fill how near to one line each crank and its rod are at the frame's own pose: the sine of their angle's difference from
+   90 deg, g / h, beyond 1 out of reach; and its derivatives by the channels of the pose.  0 for other actuators. */
+static inline void mc_straightness(const mc_Platform *p, const double *pose, double *found, double *rows) {
+    double r[9], arm[3], q[3];
+    mc_rotation(pose + 3, r);
+    for (int i = 0; i < p->count; i++) {
+        const mc_Actuator *a = &p->actuators[i];
+        double along, square, h, *row = rows + 6 * i;
+        found[i] = 0.0;
+        memset(row, 0, 6 * sizeof *row);
+        if (p->kinds[i] != MC_CRANK) continue;
+        mc_joint(a, pose, r, arm, q);
+        along = q[0] * a->plane[0] + q[1] * a->plane[1];
+        square = q[2] * q[2] + along * along;
+        h = 2.0 * a->crank * sqrt(square);
+        found[i] = (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] - a->rod * a->rod + a->crank * a->crank) / h;
+        row[0] = 2.0 * q[0] / h - found[i] * along * a->plane[0] / square;
+        row[1] = 2.0 * q[1] / h - found[i] * along * a->plane[1] / square;
+        row[2] = 2.0 * q[2] / h - found[i] * q[2] / square;
+        mc_turns(arm, row);
+    }
+    mc_by_channels(p->kinds, p->count, pose, rows);
+}
 
 /* Fill the positions of all actuators, tables at rest last, and derivatives by the whole pose's motion unless `rows` is
    NULL. */
@@ -220,16 +249,6 @@ static inline int mc_slopes(const mc_Platform *p, const double *pose, double *po
 static inline int mc_inverse_held(const mc_Platform *p, const double *pose, double *positions, double *rows) {
     if (p->tables) return mc_table_inverse(p, pose, MC_STRAIGHT, positions, rows);
     return mc_frame_inverse(p, pose, MC_STRAIGHT, positions, rows);
-}
-
-/* Return the sine of the angle by which a crank and its rod are from square at a pose; beyond 1 the pose is out of reach.  `r` is the
-   pose's rotation. */
-static inline double mc_crank_line(const mc_Actuator *a, const double *pose, const double *r) {
-    double arm[3], q[3];
-    mc_joint(a, pose, r, arm, q);
-    const double along = q[0] * a->plane[0] + q[1] * a->plane[1];
-    const double square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
-    return (square - a->rod * a->rod + a->crank * a->crank) / (2.0 * a->crank * sqrt(q[2] * q[2] + along * along));
 }
 
 /* Find the frame's own pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the

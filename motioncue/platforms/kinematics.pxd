@@ -33,12 +33,11 @@ cdef extern from "motioncue/platforms/kinematics.h" nogil:
         double line[2]          # [m] forward, right: the vertical line about which a table turns
     bint inverse "mc_inverse"(const Geometry* p, const double* pose, double* positions, double* rows)
     bint slopes "mc_slopes"(const Geometry* p, const double* pose, double* positions, double* rows)
+    const double STRAIGHT "MC_STRAIGHT"     # of a crank's straightness: beyond it, no wanted pose may be
+    void straightness "mc_straightness"(const Geometry* p, const double* pose, double* found, double* rows)
     bint inverse_held "mc_inverse_held"(const Geometry* p, const double* pose, double* positions, double* rows)
     void on_tables "mc_on_tables"(const Geometry* p, const double* pose, const double* tables, double* own)
     void off_tables "mc_off_tables"(const Geometry* p, const double* tables, double* pose)
-    double STRAIGHT "MC_STRAIGHT"    # sine of the largest angle between crank and rod, from square
-    void rotation "mc_rotation"(const double* angles, double* r)
-    double crank_line "mc_crank_line"(const Actuator* a, const double* pose, const double* r)
     int frame_forward "mc_frame_forward"(const Geometry* p, const double* positions, double* pose, int steps)
     int forward "mc_forward"(const Geometry* p, const double* positions, double* pose, int steps)
 

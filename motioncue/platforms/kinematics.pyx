@@ -5,10 +5,16 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-__all__ = ["KINDS", "Kinematics"]
+__all__ = ["KINDS", "MOST_ACTUATORS", "MOST_STRAIGHT", "Kinematics"]
 
 KINDS = {"leg": LEG, "crank": CRANK, "post": POST, "axis": AXIS, "table": TABLE}
 """Kinds of actuators; see kinematics.h."""
+
+MOST_ACTUATORS = ACTUATORS
+"""Actuators of one platform at most."""
+
+MOST_STRAIGHT = STRAIGHT
+"""Straightness of a crank and its rod that no wanted pose may be beyond."""
 
 cdef enum:
     STEPS = 20      # Newton steps at most; from neutral a hexapod needs five
@@ -84,25 +90,21 @@ cdef class Kinematics:
                     inverse(&self.geometry, &p[i, 0], &o[i, 0], NULL)
         return out
 
-    def lines(self, poses):
-        """Return how near cranks are to one line with their rods at each pose.
+    def straightness(self, poses):
+        """Return how near to one line each crank and its rod are, and its derivatives by the channels of the pose.
 
-        0 where they are square, 1 and -1 where `inverse` with `held` ends; finite beyond too.  0 for other actuators.
+        At the frame's own poses: the sine of their angle's difference from 90 deg, shape (n, actuators), and
+        (n, actuators, 6); surge, sway, heave up, roll, pitch, yaw.  Beyond 1 out of reach; 0 for other actuators.
         """
-        own = self.of_frame(poses)
-        cdef double[:, ::1] p = own
-        out = np.zeros((p.shape[0], self.count))
-        cdef double[:, ::1] o = out
-        cdef double r[9]
+        cdef const double[:, ::1] p = _rows("poses", poses, 6)
+        found, rows = np.zeros((len(p), self.count)), np.zeros((len(p), self.count, 6))
+        cdef double[:, ::1] f = found
+        cdef double[:, :, ::1] o = rows
         cdef Py_ssize_t i
-        cdef int k
         with nogil:
-            for i in range(p.shape[0]):
-                rotation(&p[i, 3], r)
-                for k in range(self.geometry.count):
-                    if self.geometry.kinds[k] == CRANK:
-                        o[i, k] = crank_line(&self.geometry.actuators[k], &p[i, 0], r) / STRAIGHT
-        return out
+            for i in range(len(p)):
+                straightness(&self.geometry, &p[i, 0], &f[i, 0], &o[i, 0, 0])
+        return found, rows
 
     def of_frame(self, poses):
         """Return the frame's own pose at each pose: what its tables leave."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from motioncue.core.channels import GRAVITY
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
+from motioncue.platforms.kinematics import MOST_STRAIGHT
 from motioncue.platforms.settings import ActuatorBounds
 from motioncue.scoring.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
 
@@ -89,7 +90,7 @@ class _About(NamedTuple):
     slopes: Array
     """As of `_Derived`."""
     lines: Array
-    """How near cranks are to one line with their rods, as `Kinematics.lines`, (n, actuators)."""
+    """How near cranks are to one line with their rods, 1 where no wanted pose may be, (n, actuators)."""
     toward: Array
     """Its derivatives by the actuators' positions, (n, actuators, actuators)."""
     places: Array
@@ -214,14 +215,14 @@ def _reached(built: Built, groups: list[_Group], motion: Array, fine: int, round
         return motion
     bounds = ActuatorBounds.columns(built.bounds)
     times = np.arange((len(motion) - REST) * ROWS * fine + 1, dtype=np.float64) * (STEP_S / (ROWS * fine))
-    neutral = np.append(built.kinematics.lines(np.zeros((1, 6)))[0], np.zeros(len(follows)))
+    neutral = np.append(_lines_of(built, np.zeros((1, 6)))[0], np.zeros(len(follows)))
     high = np.append(np.ones(len(built.names)), (bounds.high - built.neutral)[follows])
     low = np.append(-np.ones(len(built.names)), (bounds.low - built.neutral)[follows])
     slack = BEYOND * 0.5 * (high - low)
     for _ in range(rounds):
         poses = poses_at(motion, built, times)
         places = (built.kinematics.inverse(poses) - built.neutral)[:, follows]
-        at = np.hstack([built.kinematics.lines(poses), places])
+        at = np.hstack([_lines_of(built, poses), places])
         row, column = np.nonzero((at > high + slack) | (at < low - slack))
         if not len(row):
             break
@@ -434,6 +435,12 @@ def _bounded(
     return sparse.vstack(matrices), np.concatenate(most)
 
 
+def _lines_of(built: Built, poses: Array) -> Array:
+    """Return how near each crank is to one line with its rod, in shares of how near it may be."""
+    kinematics = built.kinematics
+    return np.asarray(kinematics.straightness(kinematics.of_frame(poses))[0] / MOST_STRAIGHT)
+
+
 def _lines(spline: _Spline, built: Built, group: _Group, about: _About, room: Array) -> tuple[Any, Array]:
     """Return as such rows how near cranks may come to one line with their rods, where a pass may bring them there."""
     from scipy import sparse
@@ -490,8 +497,8 @@ def _about(built: Built, groups: list[_Group], spline: _Spline, motion: Array, p
     )
     lines, toward = np.zeros(bends.shape), np.zeros((*bends.shape, bends.shape[1]))
     if "crank" in built.kinematics.kinds:
-        lines = built.kinematics.lines(poses)
-        toward = _derivatives(built.kinematics.lines, poses) @ ways
+        lines = _lines_of(built, poses)
+        toward = _derivatives(lambda at: _lines_of(built, at), poses) @ ways
     return _About(
         beyond + rest, ways, slopes, lines, toward, built.kinematics.inverse(poses) - built.neutral, motion[REST:]
     )

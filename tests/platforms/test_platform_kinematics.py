@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from motioncue.platforms.kinematics import Kinematics
+from motioncue.platforms.kinematics import MOST_STRAIGHT, Kinematics
 
 # What a program that shares nothing with this project computed for two hexapods: legs at neutral, and at surge
 # 0.1, sway -0.05, 0.08 m up, roll 3, pitch -4, yaw 5 degrees, right front leg first, clockwise from above.
@@ -104,19 +104,33 @@ def test_a_crank_holds_its_joint_at_the_length_of_its_rod():
     assert np.abs(found - poses).max() < 1e-9
 
 
-def test_a_crank_is_at_one_line_with_its_rod_where_poses_end():
-    # A crank of 0.1 m, a rod of 0.5 m to a joint straight above the shaft: square where the joint is sqrt(0.24) m high.
-    crank = {"kind": "crank", "platform": (0.0, 0.0, -np.sqrt(0.24)), "base": (0.0, 0.0, 0.0), "azimuth": 0.0}
-    kinematics = Kinematics([{**crank, "crank": 0.1, "rod": 0.5}, {"kind": "axis", "share": (0, 0, 1, 0, 0, 0)}])
-    poses = np.zeros((401, 6))
-    poses[:, 2] = np.linspace(-0.12, 0.12, 401)
-    found = kinematics.lines(poses)
-    height = poses[:, 2] + np.sqrt(0.24)
-    # By the law of cosines: the cosine of the angle between crank and the line to the joint, over 0.966.
-    np.testing.assert_allclose(found[:, 0], (height**2 + 0.01 - 0.25) / (0.2 * height) / 0.966, atol=1e-12)
-    np.testing.assert_array_equal(np.isfinite(kinematics.inverse(poses, held=True)[:, 0]), np.abs(found[:, 0]) <= 1.0)
-    assert 0 < np.count_nonzero(np.abs(found[:, 0]) > 1.0) < 401
-    np.testing.assert_array_equal(found[:, 1], 0.0)
+def test_straightness_is_the_cosine_between_a_crank_and_the_way_to_its_joint():
+    kinematics = Kinematics(CRANKS)
+    poses = random_poses(500, (0.08, 0.08, 0.08), 12)
+    poses = poses[np.isfinite(kinematics.inverse(poses)).all(axis=1)]
+    found = kinematics.straightness(poses)[0]
+    angles, held = kinematics.inverse(poses), kinematics.inverse(poses, held=True)
+    assert np.isnan(held).any()
+    assert (np.isnan(held) == (abs(found) > MOST_STRAIGHT)).all()
+    for pose, row, each in zip(poses, angles, found, strict=True):
+        for crank, angle, straight in zip(CRANKS, row, each, strict=True):
+            q = np.array([pose[0], pose[1], -pose[2]]) + rotation(*pose[3:]) @ crank["platform"] - crank["base"]
+            plane = np.array([np.cos(crank["azimuth"]), np.sin(crank["azimuth"]), 0.0])
+            way = [q @ plane, -q[2]]  # in the crank's plane: along it, and up
+            assert straight == pytest.approx(np.dot(way, [np.cos(angle), np.sin(angle)]) / np.hypot(*way), abs=1e-12)
+
+
+def test_derivatives_of_straightness_are_those_by_the_channels():
+    kinematics = Kinematics(CRANKS)
+    poses, step = random_poses(200, (0.08, 0.08, 0.08), 12), 1e-6
+    found, rows = kinematics.straightness(poses)
+    assert abs(found).max() > 1.0  # out of reach too
+    for channel, nudge in enumerate(step * np.eye(6)):
+        slope = (kinematics.straightness(poses + nudge)[0] - kinematics.straightness(poses - nudge)[0]) / (2.0 * step)
+        assert np.abs(rows[:, :, channel] - slope).max() < 1e-8
+    legs = hexapod(*HEXAPODS["dim"][0]).straightness(poses)
+    assert not legs[0].any()
+    assert not legs[1].any()
 
 
 def test_a_pose_out_of_a_cranks_reach_is_no_number():

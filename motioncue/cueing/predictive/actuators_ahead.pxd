@@ -4,7 +4,7 @@ from libc.math cimport fabs, isfinite
 from libc.string cimport memcpy, memset
 
 from motioncue.cueing.predictive.kernel cimport AXES, Group, PredictiveCoeffs, PredictiveState
-from motioncue.platforms.kinematics cimport inverse, inverse_held, slopes
+from motioncue.platforms.kinematics cimport inverse, inverse_held, slopes, straightness
 
 cdef extern from *:
     """
@@ -13,7 +13,7 @@ cdef extern from *:
     #define MC_BRAKE 0.5
     #define MC_STOP 1.0
     #define MC_FARTHER 1.02
-    #define MC_FAR 1.1
+    #define MC_FAR 1.08
     """
     const double NUDGE "MC_NUDGE"   # [s] for speeds and accelerations of actuators
     const double FLAT "MC_FLAT"   # square of the share of its steepness at neutral below which an actuator is flat
@@ -26,7 +26,7 @@ cdef enum:
     HALVES = 8                  # of the way between a plan and stopping
 
 
-ctypedef struct Excess:         # of actuators over what is linear in the pose by these slopes
+ctypedef struct Excess:         # of actuators and angles over what is linear in the pose by these slopes
     double slopes[12][6]
     double place[12]
     double speed[12]
@@ -44,7 +44,9 @@ cdef inline bint exceed(
     cdef double square, share
     cdef int i, j
     slopes(&c.geometry, place, now, more.slopes[0])
-    for i in range(c.geared):
+    if c.angles:
+        straightness(&c.geometry, place, now + c.geared, more.slopes[c.geared])
+    for i in range(c.geared + c.angles):
         square = 0.0
         for j in range(AXES):
             more.slopes[i][j] *= c.gear[i]
@@ -62,7 +64,9 @@ cdef inline bint exceed(
     for i in range(AXES):
         pose[i] = place[i] + NUDGE * (speed[i] + 0.5 * NUDGE * push[i])
     inverse(&c.geometry, pose, after, NULL)
-    for i in range(c.geared):
+    for i in range(c.geared, c.geared + c.angles):  # whose places alone are bounded
+        before[i] = after[i] = now[i]
+    for i in range(c.geared + c.angles):
         more.place[i] = c.gear[i] * (now[i] - c.neutral[i])
         more.speed[i] = c.gear[i] * (after[i] - before[i]) / (2.0 * NUDGE)
         more.push[i] = c.gear[i] * (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)
@@ -153,8 +157,9 @@ cdef inline void hold_back(
     """Bring accelerations nearer to those that stop the platform, until it can still stop in reach afterwards.
 
     It begins before it has to, and so without a knock: none of the way while there is room, all of it where there is
-    none.  Legs reach any pose, and a plan keeps their ends, but for one of before.  Near the line of a crank and its rod
-    small motions are large turns, which no plan foresees.  Where stopping comes too late, what goes inward already goes on.
+    none.  Legs reach any pose, and a plan keeps their ends, but for one of before.  A plan keeps cranks from the line with
+    their rods too, but softly; with other actuators or tables beside cranks, this alone does.  Where
+    stopping comes too late, what goes inward already goes on.
     """
     cdef double wanted[AXES]
     cdef double stop[AXES]

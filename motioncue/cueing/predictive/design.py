@@ -15,7 +15,7 @@ from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
 from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Tilt, Travel, Turn, Weights, Workspace
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
-from motioncue.platforms.kinematics import Kinematics
+from motioncue.platforms.kinematics import MOST_ACTUATORS, MOST_STRAIGHT, Kinematics
 from motioncue.platforms.settings import ActuatorBounds
 
 __all__ = ["THRESHOLDS", "design", "programs"]
@@ -34,6 +34,7 @@ LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
 MARGIN = 0.98  # share of a range that is planned for, and of speeds and accelerations where positions are not linear
 CARRIED_MARGIN = 0.95  # of legs on tables: near its end, a table leaves more to the legs
+STRAIGHT_MARGIN = 0.93  # of how near to one line cranks and rods may come: from nearer, plans swing and are held back
 NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
@@ -155,13 +156,14 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
     bounds = Bounds(slopes, *(each[0] for each in others))
     lengths = blocks(max(2, round(settings.horizon_s / step_s)))
     weights, tilt = settings.weights, settings.tilt
-    half, speed, acceleration = _sizes(bounds)
+    moving = _moving(bounds)
+    half, speed, acceleration = _sizes(moving)
     tilting = float(np.radians(tilt.rate_limit_deg_s)), float(np.radians(tilt.acceleration_limit_deg_s2))
     acceleration[3:5] = np.minimum(acceleration[3:5], tilting[1])
     senses = np.array([getattr(weights, name) for name in SENSES])
     cost = Cost(
         senses / THRESHOLDS,
-        weights.travel * bounds.slopes / (0.5 * (bounds.high - bounds.low))[:, None],
+        weights.travel * moving.slopes / (0.5 * (moving.high - moving.low))[:, None],
         weights.speed / speed,
         weights.effort / acceleration,
         _smoothness(weights) * JERK_S / acceleration,
@@ -237,7 +239,21 @@ def _actuators(platform: Built) -> tuple[Array, Array, Geared | None]:
     limits = (gear * (1.0 if linear else margin) * each for each in (bounds.speed, bounds.acceleration))
     lag = np.full(len(gear), min(platform.lag_s, MOST_LAG_S))
     ends = np.column_stack([middle - half, middle + half, *limits, lag])
+    if cranks.all() and 2 * len(gear) <= MOST_ACTUATORS:  # how near to one line they and their rods are
+        angles, turning = (each[0] for each in platform.kinematics.straightness(np.zeros((1, 6))))
+        free = np.full(len(gear), np.inf)
+        most = np.full(len(gear), STRAIGHT_MARGIN * MOST_STRAIGHT)
+        low, high = np.minimum(-most - angles, 0.0), np.maximum(most - angles, 0.0)  # neutral is never beyond
+        ends = np.concatenate([ends, np.column_stack([low, high, free, free, 0.0 * most])])
+        turning[(np.abs(turning) < LEAST) | ~slopes.any(axis=0)] = 0.0  # nothing moves that channel
+        slopes = np.concatenate([slopes, turning])
+        neutral, gear = np.concatenate([neutral, angles]), np.concatenate([gear, np.ones(len(gear))])
     return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes, bounds)
+
+
+def _moving(bounds: Bounds) -> Bounds:
+    """Return the bounds on what moves a channel or is one: all but those of places alone."""
+    return Bounds(*(each[np.isfinite(bounds.speed)] for each in bounds))
 
 
 def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:
@@ -255,14 +271,14 @@ def _burst_deg(tilt: Tilt, bounds: Bounds) -> float:
     """Return how much tilt has to wait before it is fast [deg]."""
     if tilt.burst_deg is not None:
         return tilt.burst_deg if tilt.burst_deg < NEVER_DEG else np.inf  # whatever its share makes of it
-    slides = _sizes(bounds)[0][:2]  # of surge and sway
+    slides = _sizes(_moving(bounds))[0][:2]  # of surge and sway
     return float(np.interp(np.max(slides, where=np.isfinite(slides), initial=0.0), SLIDES_M, BURSTS_DEG))
 
 
 def _guard(bounds: Bounds) -> Array:
     """Return lowest and highest place, speed and acceleration of channels that have an actuator of their own."""
     guard = np.tile([-np.inf, np.inf, np.inf, np.inf], (6, 1))
-    for slopes, low, high, speed, acceleration, _ in zip(*bounds, strict=True):
+    for slopes, low, high, speed, acceleration, _ in zip(*_moving(bounds), strict=True):
         if np.count_nonzero(slopes) == 1:
             channel = int(np.argmax(slopes != 0.0))
             ends = sorted((low / MARGIN / slopes[channel], high / MARGIN / slopes[channel]))

@@ -68,7 +68,10 @@ class Cost(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds on linear functions of the pose, such as positions of actuators; one row each."""
+    """Bounds on linear functions of the pose, such as positions of actuators; one row each.
+
+    With an infinite speed, there is no bound on how it moves.
+    """
 
     slopes: Array
     """Derivatives by the pose, shape (rows, 6)."""
@@ -367,12 +370,16 @@ def _bounded(
         for k, at in enumerate(ends):
             place = (at.place + lag * at.speed) / half
             found.append((slopes @ place, low / half, high / half, number, k, 1.0 / half, lag / half, 0.0, 0, place[0]))
+            if not np.isfinite(speed):
+                continue
             rate = (at.speed + lag * at.acceleration) / speed
             found.append((slopes @ rate, -1.0, 1.0, number, k, 0.0, 1.0 / speed, lag / speed, 0, rate[0]))
             leads = lag > 0.0 and k < FIRST
             if leads or not single:  # otherwise it is the bound of an unknown
                 push = (at.acceleration + (lag * jerks[k] if leads else 0.0)) / acceleration
                 found.append((slopes @ push, -1.0, 1.0, number, k, 0.0, 0.0, 1.0 / acceleration, 0, push[0]))
+        if not np.isfinite(speed):
+            continue
         # v^2 <= 2 a (end - q) in the end, on the safe side because v is at most `speed`
         far = lag + 0.5 * speed / acceleration
         stop = (ends[-1].place + far * ends[-1].speed) / half

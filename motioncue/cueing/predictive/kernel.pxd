@@ -75,12 +75,13 @@ ctypedef struct PredictiveCoeffs:
     MotionPredictorCoeffs predictor
     Geometry geometry
     int geared                  # actuators whose positions are not linear in the pose; 0 if all are
-    double slopes[12][AXES]     # derivatives of their positions at neutral, times `gear`
+    int angles                  # of cranks and their rods, which are bounded behind the actuators; 0 if none
+    double slopes[12][AXES]     # derivatives of their positions at neutral, times `gear`, and of the angles' sines
     double steepness[12]        # sum of the squares of these
     double neutral[12]
     double ends_low[12]         # of their positions [m, rad]
     double ends_high[12]
-    double gear[12]             # cosine of the angle at neutral, for cranks; 1 for others
+    double gear[12]             # cosine of the angle at neutral, for positions of cranks; 1 for others
 
 ctypedef struct Counts:
     int64_t plans

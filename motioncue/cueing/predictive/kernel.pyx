@@ -656,9 +656,11 @@ cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear
     cdef int i, j
     c.geometry = kinematics.geometry
     c.geared = kinematics.count
+    c.angles = len(neutral) - c.geared
     for i in range(c.geared):
-        c.neutral[i], c.gear[i] = neutral[i], gear[i]
         c.ends_low[i], c.ends_high[i] = ends.low[i], ends.high[i]
+    for i in range(c.geared + c.angles):
+        c.neutral[i], c.gear[i] = neutral[i], gear[i]
         for j in range(AXES):
             c.slopes[i][j] = slopes[i, j]
             c.steepness[i] += slopes[i, j] ** 2
@@ -760,9 +762,10 @@ cdef class Predictive(Algorithm):
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])
         for i, (channels, senses, program) in enumerate(groups):
-            soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
+            angle = (program.bound >= c.geared) & (program.bound < c.geared + c.angles)    # well before it has to hold
+            soft = np.where((program.per_place > 0.0) & ~angle, softness[0], softness[1])
             solver = Solver(program.hessian, program.rows, soft, iterations)
-            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver, c.geared)
+            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver, c.geared + c.angles)
             c.group[i].phase = i * period // len(groups)
         c.number = number_of(groups, (np.asarray(guard).tolist(), list(gains), outlook["learns"], outlook["remembers"], tilt, calm))
         if first > ROWS:

@@ -15,8 +15,10 @@ CARRIED = ["hexapod-on-sled", "hexapod-on-yaw-table"]
 def test_slopes_are_the_derivatives_by_the_channels(platform, probe, rng):
     kinematics = platforms.build(platforms.platform_named(platform)).kinematics
     found = np.empty((kinematics.count, 6))
-    for _ in range(20):
-        pose = rng.uniform(-1.0, 1.0, 6) * [0.05, 0.05, 0.03, 0.1, 0.1, 0.1]
+    poses = rng.uniform(-1.0, 1.0, (40, 6)) * [0.05, 0.05, 0.03, 0.1, 0.1, 0.1]
+    poses = poses[np.isfinite(kinematics.inverse(poses, held=True)).all(axis=1)]  # cranks not in line with their rods
+    assert len(poses) > 20
+    for pose in poses:
         probe.slopes_at(kinematics, pose, found)
         nudges = 1e-5 * np.eye(6)
         ahead, behind = (kinematics.inverse(pose + sign * nudges) for sign in (1, -1))

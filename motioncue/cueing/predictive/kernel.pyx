@@ -138,10 +138,10 @@ cdef void look(void* state, const void* coeffs, const Motion* ahead, bint weighe
 
 
 cdef void heed(PredictiveState* s, double share) noexcept nogil:
-    """Let what is known of the car's motion count by that much more, and what is not any more by as much less."""
+    """Let what is known of the car's motion count by that much more, and what is not any more by half as much less."""
     cdef int i
     for i in range(AHEAD):
-        s.heeded[i] += share if s.known[i] else -share
+        s.heeded[i] += share if s.known[i] else -0.5 * share      # what is known now and then is known
         s.heeded[i] = 0.0 if s.heeded[i] < 0.0 else min(s.heeded[i], 1.0)
     if s.program.any:
         settle_doubt(&s.program, share)

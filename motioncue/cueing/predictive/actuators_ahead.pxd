@@ -15,20 +15,20 @@ cdef extern from *:
     #define MC_FARTHER 1.02
     #define MC_FAR 1.08
     """
-    const double NUDGE "MC_NUDGE"   # [s] for speeds and accelerations of actuators
-    const double FLAT "MC_FLAT"   # square of the share of its steepness at neutral below which an actuator is flat
-    const double BRAKE "MC_BRAKE"   # share of a channel's acceleration that a platform is stopped with
-    const double STOP "MC_STOP"   # [rad/s] natural frequency of the way back to neutral in a safe stop
+    const double NUDGE "MC_NUDGE"       # [s] for speeds and accelerations of actuators
+    const double FLAT "MC_FLAT"         # square of the share of its steepness at neutral below which an actuator is flat
+    const double BRAKE "MC_BRAKE"       # share of a channel's acceleration that a platform is stopped with
+    const double STOP "MC_STOP"         # [rad/s] natural frequency of the way back to neutral in a safe stop
     const double FARTHER "MC_FARTHER"   # by which a pose may be farther from neutral than where the platform stops
-    const double FAR "MC_FAR"   # the same from which a plan begins to give way to stopping
+    const double FAR "MC_FAR"           # the same from which a plan begins to give way to stopping
 
 cdef enum:
     HALVES = 8                  # of the way between a plan and stopping
 
 
 ctypedef struct Excess:         # of actuators and angles over what is linear in the pose by these slopes
-    double slopes[12][6]
-    double place[12]
+    double slopes[12][6]        # [m, rad, 1 per m, rad] by surge, sway, heave up, roll, pitch, yaw
+    double place[12]            # [m, rad, 1], its derivatives by time
     double speed[12]
     double push[12]
 
@@ -158,8 +158,8 @@ cdef inline void hold_back(
 
     It begins before it has to, and so without a knock: none of the way while there is room, all of it where there is
     none.  Legs reach any pose, and a plan keeps their ends, but for one of before.  A plan keeps cranks from the line with
-    their rods too, but softly; with other actuators or tables beside cranks, this alone does.  Where
-    stopping comes too late, what goes inward already goes on.
+    their rods too, but softly; with other actuators or tables beside cranks, this alone does.  Where stopping comes too
+    late, what goes inward already goes on.
     """
     cdef double wanted[AXES]
     cdef double stop[AXES]

@@ -385,11 +385,12 @@ def _bounded(
         stop = (ends[-1].place + far * ends[-1].speed) / half
         last = len(ends) - 1
         found.append((slopes @ stop, low / half, high / half, number, last, 1.0 / half, far / half, 0.0, 0, stop[0]))
+    none = np.zeros_like(ends[0].place[0])
     for channel in TILTING:
         if channel in channels:
             row = channels.index(channel)
             found += [
-                (at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, k, 0.0, 0.0, 0.0, 1, 0.0 * at.speed[row])
+                (at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, k, 0.0, 0.0, 0.0, 1, none)
                 for k, at in enumerate(ends)
             ]
     rows, low_, high_, bound, block, per_place, per_speed, per_push, tilting, ways = (

@@ -66,6 +66,7 @@ cdef void set_row(Quadratic* q, int row, int kind, const double* slopes) noexcep
     cdef double made[UNKNOWNS]  # of this call alone, so that several can be worked out at once
     cdef double even = 0.0
     cdef double odd = 0.0
+    cdef double length
     cdef int j, k
     made[n] = 0.0
     for j in range(n):
@@ -73,10 +74,10 @@ cdef void set_row(Quadratic* q, int row, int kind, const double* slopes) noexcep
     for j from 0 <= j < n by 2:
         even += made[j] * made[j]
         odd += made[j + 1] * made[j + 1]
-    even = 1.0 / sqrt(even + odd)
-    q.workspace.scaling[q.problem.ms + row] = even
+    length = 1.0 / sqrt(even + odd)
+    q.workspace.scaling[q.problem.ms + row] = length
     for j in range(n):
-        out[j] = even * made[j]
+        out[j] = length * made[j]
     for j from 0 <= j < n by q.channels:
         for k in range(q.channels):
             found[j + k] = slopes[k] * unit[j + k]

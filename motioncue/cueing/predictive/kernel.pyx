@@ -317,6 +317,14 @@ cdef double slope_row(const Group* g, int i, const Excess* at, const double* kno
     return drift
 
 
+cdef double hurried(const PredictiveCoeffs* c, const PredictiveState* s, double time) noexcept nogil:
+    """Return by how much the limit on the tilt rate will be exceeded at most after some time, in shares of it."""
+    cdef double most = c.hurry - 1.0
+    cdef double way = most * time / c.opening
+    way = s.hurry + (way if s.open else -way)
+    return 0.0 if way < 0.0 else (most if way > most else way)
+
+
 cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
     """Fill in the linear cost, the bounds and the states of the constraints of a group's program."""
     cdef const Group* g = &c.group[number]
@@ -326,7 +334,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     cdef Excess more[KNOTS]
     cdef Excess* at
     cdef double shifts[ROWS]
-    cdef double shift, own, low, high, hurry
+    cdef double shift, own, low, high, hurry, time
     cdef int moved = 3 * g.channels
     cdef int size = moved + (1 + NODES) * g.senses + 2 * g.conflicts
     cdef int i, j, row, sense
@@ -374,7 +382,10 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
             own = 0.0
             for j in range(moved, size):
                 own += g.turning[i * size + j] * known[j]
-            hurry = s.hurry if g.block[i] < NEAR else c.hurry - 1.0
+            hurry = c.hurry - 1.0
+            if g.block[i] < NEAR:   # that it closes is foreseen; were opening too, a burst would begin with a knock
+                time = 0.0 if s.open or g.block[i] == 0 else c.dt * c.period * c.ends[g.block[i] - 1]
+                hurry = hurried(c, s, time)
             q.problem.blower[row] += (own if own < 0.0 else 0.0) - hurry
             q.problem.bupper[row] += (own if own > 0.0 else 0.0) + hurry
         q.problem.sense[row] = SOFT | s.active[g.first + row]
@@ -525,7 +536,7 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
             target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
         else:
             target[i] = to_neutral(g, s, i)
-        if channel == 3 or channel == 4:
+        if (channel == 3 or channel == 4) and not 0 < s.age[number] <= c.patience:  # what an old plan waits for stays
             s.waiting[channel - 3] = waiting(c, g, s, channel) if s.age[number] == 0 else 0.0
     steer(c, number, s, target)
 
@@ -558,12 +569,10 @@ cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s, const double* car
 
     The less tilt has been fast of late, the sooner they come; what was too much is paid back by rarer ones.
     """
-    cdef double way = c.dt * (c.hurry - 1.0) / c.opening
     cdef double most = s.waiting[0] if s.waiting[0] > s.waiting[1] else s.waiting[1]
     s.spent = within(s.spent + c.dt / ACCOUNT_S * (tilts_fast(c, s, car) - c.share), 1.0)
     s.open = most > (CLOSE if s.open else 1.0) * c.burst * exp((FRUGAL if s.spent > 0.0 else EAGER) * s.spent)
-    s.hurry += way if s.open else -way
-    s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
+    s.hurry = hurried(c, s, c.dt)
 
 
 cdef void fill_cue(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept nogil:

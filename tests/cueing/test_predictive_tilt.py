@@ -48,7 +48,7 @@ def test_tilt_is_fast_for_the_share_of_the_time_that_is_set():
         rates = np.degrees(
             np.abs(cueing.design(profile("cueing.preset=large", *keys).cueing, RATE_HZ).process(motion)["pitch_rate"])
         )
-        assert (rates[time > 60.0] > 3.0).mean() == pytest.approx(share, rel=0.06), share
+        assert (rates[time > 100.0] > 3.0).mean() == pytest.approx(share, rel=0.06), share  # the rest fills the account
 
 
 def test_turning_with_the_car_is_no_tilt():

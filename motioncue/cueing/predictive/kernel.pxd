@@ -127,7 +127,7 @@ ctypedef struct PredictiveState:
     double said[AXES][NODES]
     double trust[AXES][NODES]   # how much of it counts, 0 to 1
     double waiting[2]           # how far roll and pitch go beyond what is slow in the next half second [rad]
-    double hurry                # by how much the limit is exceeded now at most, in shares of it
+    double hurry                # how far the limit is open, 0 to 1
     double spent                # fast tilt of late, less what its share allows; -1 to 1
     int64_t open                # whether it tilts faster now
     double plan[AXES][KNOTS]    # accelerations at the ends of the blocks

@@ -319,10 +319,8 @@ cdef double slope_row(const Group* g, int i, const Excess* at, const double* kno
 
 cdef double hurried(const PredictiveCoeffs* c, const PredictiveState* s, double time) noexcept nogil:
     """Return by how much the limit on the tilt rate will be exceeded at most after some time, in shares of it."""
-    cdef double most = c.hurry - 1.0
-    cdef double way = most * time / c.opening
-    way = s.hurry + (way if s.open else -way)
-    return 0.0 if way < 0.0 else (most if way > most else way)
+    cdef double share = s.hurry + (time if s.open else -time) / c.opening
+    return (c.hurry - 1.0) * smooth(min(1.0, max(0.0, share)))
 
 
 cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
@@ -572,7 +570,7 @@ cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s, const double* car
     cdef double most = s.waiting[0] if s.waiting[0] > s.waiting[1] else s.waiting[1]
     s.spent = within(s.spent + c.dt / ACCOUNT_S * (tilts_fast(c, s, car) - c.share), 1.0)
     s.open = most > (CLOSE if s.open else 1.0) * c.burst * exp((FRUGAL if s.spent > 0.0 else EAGER) * s.spent)
-    s.hurry = hurried(c, s, c.dt)
+    s.hurry = min(1.0, max(0.0, s.hurry + (c.dt if s.open else -c.dt) / c.opening))
 
 
 cdef void fill_cue(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept nogil:
@@ -766,7 +764,7 @@ cdef class Predictive(Algorithm):
             c.conflict[i][0], c.conflict[i][1], c.conflict[i][2] = own[i, 0], own[i, 1], before[i] + after[i]
         c.tilt_rate, c.hurry, c.burst, c.share = tilt[0], tilt[1] / tilt[0], tilt[2], tilt[3]
         c.calm = calm
-        c.opening = max(OPENING, (tilt[1] - tilt[0]) / tilt[4])
+        c.opening = max(OPENING, 1.5 * (tilt[1] - tilt[0]) / tilt[4])   # half way it opens 1.5 times as fast
         fill_outlook(c, outlook)
         if geared is not None:
             take_geometry(c, geared[0], geared[1], geared[2], geared[3], geared[4])

@@ -91,6 +91,15 @@ def test_where_the_rate_changes_a_stamp_in_milliseconds_tells_the_time_between_f
     errors = np.array(errors)
     assert np.sqrt(np.mean(errors**2)) < 1e-4
     assert np.sqrt(np.mean(errors[:, 0] ** 2)) < 1e-4  # and already of the first
+    assert np.abs(errors).max() < 5e-4  # nor is any wrong by more than half of one
+
+
+@pytest.mark.parametrize("rate", [700.0, 1500.0, 3000.0])
+def test_several_frames_within_one_millisecond_are_as_far_apart_as_they_are_on_average(probe, rate):
+    times = np.arange(400) / rate
+    stamps = np.floor((times + 1e-9) / 0.001) * 0.001
+    found = np.array(probe.stamped(stamps, 1.0 / rate, 0.001, 0.0))[100:]
+    assert found == pytest.approx(1.0 / rate, rel=0.1)
 
 
 @pytest.mark.parametrize("unit", [0.001, 0.0019])

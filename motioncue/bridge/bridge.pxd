@@ -507,12 +507,18 @@ cdef inline void chassis_take(ChassisLines* c, const Publication* newest) noexce
     lost between them.
     """
     cdef const Placement* p = &newest.place
-    # A frame that is late is not told from one after lost ones: the longer interval is the one without a dash.
+    cdef int64_t nominal = <int64_t>(1e9 * p.interval)
     cdef int64_t told = p.source_elapsed_ns - c.place.source_elapsed_ns
     cdef int64_t placed = p.time - c.place.time
+    # Where only arrivals tell it, what is told is their mean, which lost frames make up to a third longer than frames are
+    # apart; more than that is told by a simulator that counts those that are lost.
+    if 2 * told < 3 * nominal:
+        told = min(told, nominal)
+    # A frame that is late is not told from one after lost ones: the longer interval is the one without a dash.
     cdef int64_t interval = max(told, placed)
     # The longer of two is too long on average, and the delay would grow without end.  So what is ahead of the frame's own
-    # time is taken back within about a second, by lines that are as much steeper: 0.1 s ahead, a tenth.
+    # time is taken back within about a second, by lines that are as much steeper: 0.1 s ahead, a tenth.  Without it, frames
+    # of 333 Hz that come up to 6 ms late are shown 63 ms late instead of 12, and at 120 Hz without times 60 instead of 30.
     cdef double ahead = max(0.0, 1e-9 * (c.taken[c.newest] + interval - p.time))
     cdef int64_t taken = c.taken[c.newest] + <int64_t>(interval / (1.0 + ahead))
     # Where frames have become denser, the source's interval is too long until that is known: no further ahead than this.

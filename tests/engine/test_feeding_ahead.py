@@ -168,3 +168,21 @@ def test_a_fade_that_turns_far_from_neutral_is_no_blow():
     assert np.abs(places).max() > 1.0
     assert ticks["weight"][2700:].min() < 0.95
     assert np.abs(np.diff(places, 3)).max() * rate_hz**3 < 2500.0 * 1.001
+
+
+def test_nothing_is_foreseen_with_frames_that_are_not_followed():
+    """They are no motion of a car, so where they say that it goes is none either; the motion before is what is held."""
+    profile = load_profile("program-dk", *RIDE, "watch.max_acceleration_m_s2=50")
+    lie = np.zeros(len(AHEAD_S), MOTION_DTYPE)
+    lie["surge"], lie["speed"] = 9.0, np.nan
+    cues = []
+    for tail in (b"", AHEAD_MARK + lie.tobytes()):
+        frames = [package(time) for time in np.arange(0.0, 14.0, 0.02)]
+        absurd = future(np.arange(14.0, 14.5, 0.02))
+        absurd["surge"] = 1000.0
+        # The first is set aside until the next shows whether it is wrong.
+        frames += [row.tobytes() + (tail if number else b"") for number, row in enumerate(absurd)]
+        pipeline, _ = fed(profile, frames, 50.0)
+        assert pipeline.intake.discontinuities
+        cues.append(pipeline.emitter.trace)
+    assert first_difference(*cues) is None

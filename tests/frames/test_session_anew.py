@@ -286,3 +286,24 @@ def test_nothing_is_left_of_the_session_before(source, before):
         found = feed(intake, encoded(source, AFTER[name]), SECOND)
         for i, (one, other) in enumerate(zip(found, expected, strict=True)):
             assert one == other, (name, i)
+
+
+def test_what_completes_a_motion_has_to_come_in_each_session():
+    """The part of the drive before says nothing of this one, however shortly before it came."""
+    part = Packet("part", 4, [Field("speed", 0, "<f4")])
+    motion = Packet("motion", 32, [Field("orientation", 0, "4<f8")])
+    intake = Intake(
+        [
+            Message(motion, "motion", vector("orientation", "orientation", range(4))).compiled(),
+            Message(part, "needed", [Take("speed", 0, "speed")]).compiled(),
+        ],
+        BodyStage(world_north=(1, 0, 0), world_up=(0, 0, -1), car_forward=(1, 0, 0), car_up=(0, 0, -1)),
+    )
+    frame, other = motion.encode({"orientation": (1.0, 0.0, 0.0, 0.0)}), part.encode({"speed": 3.0})
+    intake.begin(START)
+    intake.feed(other, START)
+    intake.feed(frame, START)
+    assert "incomplete" not in intake.rejected
+    intake.begin(START + 1_000_000)
+    intake.feed(frame, START + 2_000_000)
+    assert intake.rejected["incomplete"] == 1

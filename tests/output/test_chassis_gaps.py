@@ -93,3 +93,10 @@ def test_a_number_that_is_missing_once_costs_a_frame(car):
     car.deliver(taken, taken, lambda time: {WHEEL: math.nan if time == 3.0 else 0.03 * (time > 3.0)})
     there = car.ticks["deadline"] > START + 3_100_000_000
     np.testing.assert_allclose(car.sent[WHEEL][there], 0.03, atol=1e-12)
+
+
+def test_of_another_drive_s_wheels_nothing_is_known_until_it_says_it(car):
+    car.frame(**{WHEEL: 0.1})
+    assert car.pipeline.intake.chassis_said()[WHEEL] == 0.1
+    car.pipeline.intake.begin(car.now)
+    assert car.pipeline.intake.chassis_said() == {}

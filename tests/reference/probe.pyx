@@ -14,7 +14,7 @@ from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vector
 from motioncue.engine.embed cimport Stepper
 from motioncue.engine.tick cimport cueing_actuate, cueing_follow
-from motioncue.frames.arrival_clock cimport Arrival, arrival_restart, arrive
+from motioncue.frames.arrival_clock cimport Arrival, arrival_restart, arrive, many_lost, no_frame_lost
 from motioncue.frames.plausibility cimport (
     StepTest, Sums, check_sums, length, step_restart, sums_add, sums_limit, sums_restart, test_step,
 )
@@ -193,13 +193,17 @@ def stops_above(double x, double v, double a, double A, double J):
     return stop_above(x, v, a, A, J)
 
 
-def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not None):
-    """Return the interval after each frame [s], when it was taken [ns] and how many joins there were."""
+def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not None, int again=0):
+    """Return the interval after each frame [s], when it was taken [ns] and how many joins there were.
+
+    The frame of the number `again` begins another drive.
+    """
     cdef Timeline t
     memset(&t, 0, sizeof(Timeline))
-    timeline_restart(&t)
     out = []
     for i in range(arrivals.shape[0]):
+        if i == again:
+            timeline_restart(&t)
         timeline_frame(&t, arrivals[i], stamps[i], True)
         out.append((t.place.interval, t.place.time, t.place.discontinuities))
     return out
@@ -212,6 +216,23 @@ def stamped(const double[::1] stamps not None, double gap, double unit, double r
     s.unit, s.rounding = unit, rounding
     stamps_restart(&s, stamps[0])
     return [stamps_take(&s, stamps[i], gap) for i in range(1, stamps.shape[0])]
+
+
+def judged_lost(const double[::1] taken not None):
+    """Return for each frame but the first whether it surely follows the one before, and whether too many are lost to tell.
+
+    Frames arrive when they were taken [s], and say so.
+    """
+    cdef Arrival a
+    cdef Py_ssize_t i
+    cdef double gap
+    arrival_restart(&a, 0.1)
+    out = []
+    for i in range(1, taken.shape[0]):
+        gap = taken[i] - taken[i - 1]
+        out.append((no_frame_lost(&a, gap, gap), many_lost(&a, gap)))
+        arrive(&a, gap, gap)
+    return out
 
 
 def sines(const double[::1] x not None, double[::1] sine not None, double[::1] cosine not None):

@@ -12,6 +12,7 @@ then accept it, so that it stays.  An instruction that copies a whole structure 
 
 import argparse
 import json
+import os
 import platform
 import re
 import statistics
@@ -69,7 +70,10 @@ def count() -> dict[str, float]:
         callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}"]
         tests = ["pytest", str(HERE), "-q", "--count", "--benchmark-disable", "-W", "ignore", "-k", f"not ({LEFT_OUT})"]
         done = subprocess.run(
-            [*callgrind, sys.executable, "-m", *tests, "-p", "no:cacheprovider"], capture_output=True, text=True
+            [*callgrind, sys.executable, "-m", *tests, "-p", "no:cacheprovider"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # threads under callgrind wait for one another
         )
         if done.returncode:
             sys.exit(f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}")

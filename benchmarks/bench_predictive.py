@@ -54,7 +54,7 @@ def report(rows, runs=1):
 
 
 def test_no_tick_takes_more_steps_than_allowed():
-    for counts in report(3000):
+    for counts in report(1000):
         assert 0 < counts["most_steps"] <= CAP
 
 

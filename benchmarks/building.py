@@ -9,9 +9,6 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from Cython.Build import cythonize
-from setuptools import Distribution, Extension
-
 import motioncue
 
 HERE = Path(__file__).resolve().parent
@@ -26,8 +23,18 @@ def package_flags() -> list[str]:
 
 
 @cache
+def built() -> tuple[ModuleType, ModuleType]:
+    """Return the modules `_floor` and `_loops` as they were compiled last."""
+    sys.path.insert(0, str(BUILD))
+    return importlib.import_module("_floor"), importlib.import_module("_loops")
+
+
+@cache
 def build() -> tuple[ModuleType, ModuleType]:
     """Return the modules `_floor` and `_loops`, compiled first if necessary."""
+    from Cython.Build import cythonize  # here, because under callgrind the import alone takes seconds
+    from setuptools import Distribution, Extension
+
     package = PACKAGE / "motioncue"
     headers = [SETUP, HERE / "floor.h", HERE / "floor_adaptive.h", *package.rglob("*.pxd"), *package.rglob("*.h")]
     extensions = [
@@ -53,20 +60,23 @@ def build() -> tuple[ModuleType, ModuleType]:
     command.build_lib = command.build_temp = str(BUILD)
     command.ensure_finalized()
     command.run()
-    sys.path.insert(0, str(BUILD))
-    return importlib.import_module("_floor"), importlib.import_module("_loops")
+    return built()
 
 
 COUNTER = """
 #include <valgrind/callgrind.h>
 void count_begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
-void count_end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTRUMENTATION; }
+void count_end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
+void count_stop(void) { CALLGRIND_STOP_INSTRUMENTATION; }
 """
 
 
 @cache
 def counter() -> ctypes.CDLL:
-    """Return the library that tells callgrind what to count; outside of callgrind its functions do nothing."""
+    """Return the library that tells callgrind what to count; outside of callgrind its functions do nothing.
+
+    Beginning goes on where counting was not stopped: callgrind translates all code anew after a stop.
+    """
     BUILD.mkdir(parents=True, exist_ok=True)
     library = BUILD / "counter.so"
     command = ["gcc", "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]

@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from building import build, counter
+from building import build, built, counter
 from pairs import interleaved, row
 from references import PythonStep, ScipyPipeline, empty_packets
 
@@ -53,6 +53,7 @@ def counted(request: pytest.FixtureRequest):
             for _ in range(runs):
                 candidate()
             library.count_end(f"{runs} {items} {figure}".encode())
+        library.count_stop()
         gc.enable()
 
     return run
@@ -70,13 +71,15 @@ def counted_singly(request: pytest.FixtureRequest):
         if library:
             library.count_end(f"0 {place} {figure}".encode())
 
-    return run
+    yield run
+    if library:
+        library.count_stop()
 
 
 @pytest.fixture(scope="session")
-def modules() -> tuple[ModuleType, ModuleType]:
-    """The floor in C, and the package's kernels in loops without Python."""
-    return build()
+def modules(request: pytest.FixtureRequest) -> tuple[ModuleType, ModuleType]:
+    """The floor in C, and the package's kernels in loops without Python; `instructions.py` has built both."""
+    return built() if request.config.getoption("count") else build()
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +102,8 @@ def rig(
     """One rig in every form, and a part of the real drive at every stage."""
     profile = load_profile("ccd-dk-classical")
     # The interpreter's own work around a run differs by some hundred instructions: little beside a thousand frames.
-    few = 1000 if request.config.getoption("count") else 100
+    counting = request.config.getoption("count")
+    few = 1000 if counting else 100
     frames = bytes_of_drive[:few] if smoke else bytes_of_drive
     n = len(frames)
     quaternion = (3, 0, 1, 2)  # x, y, z, w on the wire
@@ -115,7 +119,7 @@ def rig(
         chain=OutputChain([UpVector()]),
         encoding=STREAMS["motion"].table(),
         python=PythonStep(profile.cueing, RATE_HZ, WORLD, CAR, (*HEAD_M[:2], -HEAD_M[2])),
-        scipy=ScipyPipeline(profile.cueing, RATE_HZ, WORLD, CAR),
+        scipy=None if counting else ScipyPipeline(profile.cueing, RATE_HZ, WORLD, CAR),
         telemetry=np.zeros(n, TELEMETRY_DTYPE),
         motion=np.zeros(n, MOTION_DTYPE),
         cue=np.zeros(n, CUE_DTYPE),

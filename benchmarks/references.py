@@ -9,8 +9,7 @@ import struct
 from typing import Any
 
 import numpy as np
-from scipy import signal
-from scipy.spatial.transform import Rotation
+import scipy  # its parts are loaded when they are used: counting instructions uses none
 
 from motioncue.core.channels import CUE_DTYPE, GRAVITY, MOTION_DTYPE
 from motioncue.cueing.classical.settings import Axis, Classical
@@ -172,7 +171,7 @@ def sections(axis: Axis, dt: float) -> Any:
 def bilinear(zeros: Any, poles: Any, gain: float, omega: float, dt: float) -> Any:
     """Return one section, exact at `omega`."""
     warped = omega / (2.0 * math.tan(0.5 * omega * dt))
-    return signal.zpk2sos(*signal.bilinear_zpk(zeros, poles, gain, warped))
+    return scipy.signal.zpk2sos(*scipy.signal.bilinear_zpk(zeros, poles, gain, warped))
 
 
 class ScipyPipeline:
@@ -186,7 +185,10 @@ class ScipyPipeline:
     def __init__(self, cueing: Classical, rate_hz: float, world: Any, car: Any) -> None:
         dt = 1.0 / rate_hz
         self.rate_hz = rate_hz
-        self.world, self.car = Rotation.from_matrix(world), Rotation.from_matrix(car)
+        self.world, self.car = (
+            scipy.spatial.transform.Rotation.from_matrix(world),
+            scipy.spatial.transform.Rotation.from_matrix(car),
+        )
         self.gains = np.array([getattr(cueing, name).gain for name in TRANSLATION])
         self.translation = [sections(getattr(cueing, name), dt) for name in TRANSLATION]
         self.rotation = [sections(getattr(cueing, name), dt) for name in ROTATION]
@@ -202,7 +204,7 @@ class ScipyPipeline:
 
     def body(self, telemetry: Any, motion: Any) -> None:
         """Fill `motion` (surge to speed) from `telemetry`."""
-        turn = Rotation.from_quat(telemetry["orientation"], scalar_first=True)
+        turn = scipy.spatial.transform.Rotation.from_quat(telemetry["orientation"], scalar_first=True)
         to_body = self.car * turn.inv()
         yaw, pitch, roll = (self.world * to_body.inv()).as_euler("ZYX").T
         a = to_body.apply(telemetry["acceleration"])
@@ -219,7 +221,7 @@ class ScipyPipeline:
         sp, cp = np.sin(motion["pitch"]), np.cos(motion["pitch"])
         k_surge, k_sway, _ = self.gains
         nose, left = (
-            np.arcsin(np.clip(signal.sosfilt(low, felt), -1.0, 1.0))
+            np.arcsin(np.clip(scipy.signal.sosfilt(low, felt), -1.0, 1.0))
             for low, felt in (
                 (self.tilt[0], k_surge * (motion["surge"] / g + sp)),
                 (self.tilt[1], k_sway * (motion["sway"] / g - sr * cp)),
@@ -230,16 +232,20 @@ class ScipyPipeline:
         c = y * sr + z * cr
         level = (x * cp + c * sp, y * cr - z * sr, c * cp - x * sp)
         a = np.column_stack(
-            [signal.sosfilt(sos, u / k) for sos, u, k in zip(self.translation, level, self.gains, strict=True)]
+            [scipy.signal.sosfilt(sos, u / k) for sos, u, k in zip(self.translation, level, self.gains, strict=True)]
         )
-        rates = [signal.sosfilt(sos, motion[f"{name}_rate"]) for sos, name in zip(self.rotation, ROTATION, strict=True)]
+        rates = [
+            scipy.signal.sosfilt(sos, motion[f"{name}_rate"]) for sos, name in zip(self.rotation, ROTATION, strict=True)
+        ]
         roll, pitch, yaw = (k * (2.0 * np.cumsum(rate) - rate) for k, rate in zip(self.half_ticks, rates, strict=True))
         roll, pitch = roll - left, pitch + nose
         p = rates[0] - np.diff(left, prepend=0.0) * self.rate_hz
         q = rates[1] + np.diff(nose, prepend=0.0) * self.rate_hz
         r = rates[2]
         a[:, 2] -= g
-        force = Rotation.from_euler("ZYX", np.column_stack([yaw, pitch, roll])).apply(a, inverse=True)
+        force = scipy.spatial.transform.Rotation.from_euler("ZYX", np.column_stack([yaw, pitch, roll])).apply(
+            a, inverse=True
+        )
         sr, cr, sp, cp = np.sin(roll), np.cos(roll), np.sin(pitch), np.cos(pitch)
         cue["surge"], cue["sway"], cue["heave"] = force[:, 0], force[:, 1], -(force[:, 2] + g)
         cue["roll"], cue["pitch"], cue["yaw"] = roll, pitch, yaw

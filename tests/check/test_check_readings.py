@@ -3,6 +3,8 @@
 ``python tests/check/readings.py STEP OFFSET`` prints the counts; every case is one of its rows.
 """
 
+from itertools import product
+
 import pytest
 from readings import GOOD, Case, campaign, counts, honest, is_chosen, outcome_of, sent, shown_of
 
@@ -30,12 +32,12 @@ def test_a_mistake_is_named_and_its_correction_makes_the_drive_right(source, dri
 
 
 PAIRED = [
-    ("truck-simulator-dk", "eight", ("acceleration_y = opposite", "roll = opposite")),
     ("gran-turismo-7-dk", "rally", ("rates = world", "velocity_y = opposite")),
     ("forza-dk", "tour", ("acceleration = world", "angular_velocity_z = opposite")),
     ("city-car-driving", "rally", ("frame_time = time_ms",)),
 ]
 LONG = [
+    ("truck-simulator-dk", "eight", ("acceleration_y = opposite", "roll = opposite")),
     ("automobilista-2-dk", "eight, banked", ("velocity_z = opposite", "acceleration_y = opposite")),
     ("gran-turismo-7-dk", "tour without a stop", ("velocity_y = opposite", "car turned")),
     ("automobilista-2-dk", "eight", ("velocity_z = opposite", "angular_velocity_x = opposite")),
@@ -85,16 +87,31 @@ def test_a_car_turned_about_is_among_what_may_be_wrong():
     assert outcome_of(Case("assetto-corsa-dk", "turns", ("car turned",))).advice == "open"
 
 
-@pytest.mark.parametrize("source", ["city-car-driving", "dirt-rally-dk", "richard-burns-rally-dk"])
-@pytest.mark.parametrize("drive", ["town by phone", "town by slow GPS", "rally by GPS"])
+def every(nth, *values):
+    """Return all combinations; one in `nth`, in which each value occurs, is run each time, and the others at night."""
+    places = (sum(place) % nth for place in product(*(range(len(each)) for each in values)))
+    return [
+        pytest.param(*each, marks=[pytest.mark.search] if place else [])
+        for each, place in zip(product(*values), places, strict=True)
+    ]
+
+
+PHONED = ["city-car-driving", "dirt-rally-dk", "richard-burns-rally-dk"]
+PHONES = ["town by phone", "town by slow GPS", "rally by GPS"]
+
+
+@pytest.mark.parametrize(("source", "drive"), every(3, PHONED, PHONES))
 @pytest.mark.check
 def test_a_phone_whose_yaw_is_the_course_is_not_accused(source, drive):
     assert outcome_of(Case(source, drive, ())).verdict == "unknown"
 
 
-@pytest.mark.parametrize("source", ["dirt-rally-dk", "f1-dk", "gran-turismo-7-dk"])
-@pytest.mark.parametrize("drive", ["eight, banked", "turns"])
-@pytest.mark.parametrize("how", ["", " by turned roll"])
+ROLLING = ["dirt-rally-dk", "f1-dk", "gran-turismo-7-dk"]
+
+
+@pytest.mark.parametrize(
+    ("source", "drive", "how"), every(2, ROLLING, ["eight, banked", "turns"], ["", " by turned roll"])
+)
 @pytest.mark.check
 def test_no_sign_of_roll_is_confirmed_by_a_heave_that_is_derived_through_it(source, drive, how):
     system, options = honest(source, drive)

@@ -264,10 +264,7 @@ def firmware_of(data, noise):
     )
 
 
-@settings(max_examples=12, deadline=None)
-@given(st.data())
-@pytest.mark.check
-def test_pressed_and_released_at_any_tick(data):
+def pressed_and_released(data):
     """In every state, with every algorithm, however the drives stop: no step at the actuators when they come back."""
     noise = data.draw(st.sampled_from([0.0, 0.001]), label="noise")
     profile = profile_of(data.draw(ALGORITHMS, label="algorithm"))
@@ -275,6 +272,14 @@ def test_pressed_and_released_at_any_tick(data):
         drive_on_and_press(rig, data)
         bounds = rig.controller.bounds
         sound_motion(rig, noise * (bounds.high[0] - bounds.low[0]))
+
+
+test_pressed_and_released_at_any_tick = pytest.mark.check(
+    settings(max_examples=6, deadline=None)(given(st.data())(pressed_and_released))
+)
+test_pressed_and_released_at_more_ticks = pytest.mark.search(
+    settings(max_examples=40, deadline=None)(given(st.data())(pressed_and_released))
+)
 
 
 FADE = 1.875 * 0.00300003 / FADE_S  # the steepest tick of x^3 (10 - 15 x + 6 x^2)
@@ -294,10 +299,7 @@ def largest_steps(rig):
     return out
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.data())
-@pytest.mark.check
-def test_pressed_and_released_while_the_cars_own_channels_are_sent(data):
+def pressed_while_the_car_is_sent(data):
     """The same where the output gets car, wheels, cab and tactile, and wheels lift the corners: nothing has a step."""
     profile = telling_profile(data.draw(ALGORITHMS, label="algorithm"), "output.tactile.engine=0")
     with Rig(profile, firmware_of(data, 0.0), seed=data.draw(st.integers(0, 100))) as rig:
@@ -319,6 +321,14 @@ def test_pressed_and_released_while_the_cars_own_channels_are_sent(data):
     # What the filters make of a wheel's velocity is at most 4 times as large, and as steep; for the 10 ticks in which
     # they hear a step, where the drive goes on with another velocity, at most 0.003 is sent of it.
     assert 0.0 < np.abs(np.diff(sent["tactile"])).max() <= 4.0 * SWING * (4.0 * np.pi * 0.003 + FADE + 2.0 * 0.003)
+
+
+test_pressed_and_released_while_the_cars_own_channels_are_sent = pytest.mark.check(
+    settings(max_examples=5, deadline=None)(given(st.data())(pressed_while_the_car_is_sent))
+)
+test_pressed_and_released_more_often_while_the_cars_own_channels_are_sent = pytest.mark.search(
+    settings(max_examples=30, deadline=None)(given(st.data())(pressed_while_the_car_is_sent))
+)
 
 
 def test_replies_are_repeated_bit_for_bit():

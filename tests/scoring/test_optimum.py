@@ -170,6 +170,7 @@ def test_legs_keep_their_bounds_between_the_knots_too(name):
     assert np.abs(legs - built.neutral).max() > 0.99 * np.min([high - built.neutral, built.neutral - low])  # they act
 
 
+@pytest.mark.check
 def test_a_motion_beyond_the_reach_of_the_cranks_ends_within_it():
     felt, built = np.zeros((81, 6)), build(platform_table("hexapod-cranks"))
     felt[:, 0] = 3.0 * np.sin(2.0 * rows(81))

@@ -83,6 +83,7 @@ def test_on_cranks_no_algorithm_is_better_than_the_best_motion(tmp_path, monkeyp
     assert best < min(errors.values()), errors
 
 
+@pytest.mark.check
 def test_cranks_keep_their_bounds_and_the_line_of_their_rods_between_the_knots_too():
     """Every 2 ms: ends, speed, acceleration, and 15 degrees from one line with the rod, which are the first to act."""
     platform = platform_table("hexapod-cranks")

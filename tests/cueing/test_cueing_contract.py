@@ -288,16 +288,20 @@ def test_ten_thousand_steps_allocate_nothing_that_stays(rng, algorithm):
         for _ in range(n):
             algorithm.step(motion, cue)
 
+    def grown():
+        blocks, before = sys.getallocatedblocks(), tracemalloc.get_traced_memory()[0]
+        run(10_000)
+        return sys.getallocatedblocks() - blocks, tracemalloc.get_traced_memory()[0] - before
+
     run(100)
     tracemalloc.start()
     try:
         run(100)
-        blocks, before = sys.getallocatedblocks(), tracemalloc.get_traced_memory()[0]
-        run(10_000)
-        grown, traced = sys.getallocatedblocks() - blocks, tracemalloc.get_traced_memory()[0] - before
+        # What stays does so each time; a thread of whatever runs the tests may allocate in one of them.
+        blocks, traced = np.min([grown() for _ in range(3)], axis=0)
     finally:
         tracemalloc.stop()
-    assert grown < 50
+    assert blocks < 50
     assert traced < 4096
 
 

@@ -1,5 +1,7 @@
 """Extreme changes of settings, at two times of a smooth drive: no person on the platform feels a knock by one."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from predictive_drives import RATE_HZ, pose_of, profile
@@ -97,8 +99,27 @@ def test_braking_as_hard_as_a_car_can_is_no_knock(platform, hold_s, ramp_s):
     assert knocks_of(platform, braking(9.0, hold_s, ramp_s), {}, 1) < 0.3
 
 
+@cache
+def cues_of(platform, drive):
+    given = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", f"platform.preset={platform}")
+    return Scene(given, drive_motion(drive)).cues(given.cueing)
+
+
 @pytest.mark.check
 def test_a_burst_that_ends_is_no_knock():
-    given = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", "platform.preset=hexapod-dim")
-    cues = Scene(given, drive_motion("brake")).cues(given.cueing)
+    cues = cues_of("hexapod-dim", "brake")
     assert max(abs(np.diff(cues[name])).max() for name in ("surge", "sway", "heave")) < 0.3
+
+
+@pytest.mark.parametrize("platform", ["box-small", "hexapod-dim"])
+@pytest.mark.parametrize("drive", ["tour", "brake"])
+@pytest.mark.check
+def test_a_tilt_that_turns_round_in_a_burst_does_so_once(platform, drive):
+    for name in ("roll", "pitch"):
+        pushes = np.degrees(np.diff(cues_of(platform, drive)[name], 2)) * RATE_HZ**2  # at most 300 deg/s^2
+        for way in (pushes, -pushes):  # forth, back and forth again within 50 ms either way is not what a car does
+            forth, back = np.flatnonzero(way > 200.0), np.flatnonzero(way < -200.0)
+            span = round(0.05 * RATE_HZ)
+            before = np.searchsorted(forth, back) - np.searchsorted(forth, back - span) > 0
+            after = np.searchsorted(forth, back + span) - np.searchsorted(forth, back) > 0
+            assert not (before & after).any(), back[before & after] / RATE_HZ

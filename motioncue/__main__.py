@@ -4,8 +4,7 @@ import os
 import signal
 
 # A matrix here is small: threads that share one wait for each other in loops, and take a processor from the emitter.
-for library in ("OMP", "OPENBLAS", "MKL"):
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | os.environ
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # Until a command is there, there is nothing to end properly: Ctrl-C during the imports ends without a traceback.

@@ -23,7 +23,7 @@ LEAVE_S = 4.0
 """``supervisor.leave_s`` if it is not given: Windows ends a program about 5 s after its console has been closed."""
 
 LEAST_FADE_S = 0.1  # as the key's
-TURN = 0.2  # share of a fade by which one that reverses comes later: 2 paces of 20 for each change of its velocity
+TURN = 0.2  # share of a fade by which one that turns half-way may come later
 MARGIN = 1.1  # limiters and actuators brake a little earlier than they could
 FORGOTTEN = 30.0  # lags of the actuators after which nothing is left of what compensates them
 LONGEST_S = 600.0  # an end is not waited for any longer, whatever the bounds are

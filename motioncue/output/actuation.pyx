@@ -4,7 +4,7 @@ from libc.math cimport M_PI, NAN, exp, fabs, floor, sin
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
-from motioncue.core.blend cimport fade_step, smooth
+from motioncue.core.blend cimport fade_rests, fade_step, smooth
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport CAR, CHASSIS, MOVING, Cue, Motion
 from motioncue.core.rotation cimport Turn, up_vector
@@ -64,7 +64,7 @@ cdef void car_step(
         return
     if not s.begun:
         s.begun = True
-        s.fade.position = 0.0 if parked else 1.0
+        fade_rests(&s.fade, 0.0 if parked else 1.0)
     weight = fade_step(&s.fade, not parked) if s.weight == NULL else s.weight[0]
     for i in range(CAR):
         if fabs(motion[i]) <= LARGEST:      # false for NaN
@@ -226,7 +226,7 @@ cdef void chassis_tick(
     cdef int i, k
     if not s.begun:
         s.begun = True
-        s.fade.position = 0.0 if parked else 1.0
+        fade_rests(&s.fade, 0.0 if parked else 1.0)
     weight = fade_step(&s.fade, not parked) if s.weight == NULL else s.weight[0]
     for k in range(s.count):
         i = s.places[k]
@@ -234,12 +234,12 @@ cdef void chassis_tick(
             s.newest[i] = s.chassis[i]
             s.shown[i].pace = s.fade.pace
             if begins or weight == 0.0:
-                s.shown[i].position = 1.0
+                fade_rests(&s.shown[i], 1.0)
             elif s.shown[i].position < 1.0:
                 fade_step(&s.shown[i], True)
         out[i] = s.newest[i] * weight
         if s.shown[i].position < 1.0:
-            out[i] *= smooth(s.shown[i].position)
+            out[i] *= s.shown[i].weight
         if s.waits[i]:
             take_wanted(&s.limits[i], &s.wanted[i], &s.waits[i], &out[i])
         limiter_step(&s.limits[i], &out[i])

@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, NAN, exp
 from libc.math cimport M_PI as PI
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step, fade_step, smooth
+from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step, fade_rests, fade_step, smooth
 from motioncue.core.interfaces cimport LaneLayout, Machine, lanes_tick, chosen_machine
 from motioncue.core.records cimport Actuation
 from motioncue.core.rotation cimport Turn
@@ -42,7 +42,7 @@ cdef void begin(const ActuatorParams* d, ActuatorState* s, bint parked) noexcept
     cdef int i
     s.begun = True
     s.raised.pace = d.pace
-    s.raised.position = 0.0 if parked else 1.0
+    fade_rests(&s.raised, 0.0 if parked else 1.0)
     s.easing.position = 1.0
     memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
     for i in range(4):
@@ -267,7 +267,7 @@ cdef void actuators_continue(
     e.on, e.position = True, 0.0
     leading = led(d, e, &weight)
     reach_anew(&d.geometry, asked, e.former, &s.reduction, positions)
-    rise(d, smooth(s.raised.position), positions)
+    rise(d, s.raised.weight, positions)
     lead_as_before(&leading, &led_before, &s.lead, d.count, positions)
     relax_bounds(d.bounds, e.bounds, d.count)
     for i in range(d.count):

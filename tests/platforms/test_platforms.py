@@ -339,7 +339,7 @@ def test_an_operator_who_engages_while_it_sinks_turns_it_round_without_a_jolt():
 
 def test_an_operator_who_parks_while_it_rises_turns_it_round():
     profile = profile_for("posts-4", "platform.rise_s=10")
-    pipeline = operated(profile, [(1, "park")], 8)
+    pipeline = operated(profile, [(1, "park")], 1 + 1.2 + 1.2 * 10)  # to neutral, then down
     sent = pipeline.emitter.trace["actuators"][:, :4]
     assert sent.max() < -0.05
     np.testing.assert_array_equal(sent[-1], -0.1)

@@ -167,8 +167,9 @@ def test_a_replay_goes_on_behind_a_hole_with_what_had_arrived(tmp_path):
     assert again.ticks["index"].tolist() == np.delete(drive.ticks["index"], slice(300, 360)).tolist()
     assert [hole.records for hole in again.holes] == [60]
     # The last tick of the drive reads the last frame, as in the run: nothing is read ahead of its time.
-    for name in ("speed", "frame_time"):
-        assert again.ticks["motion"][name][-1] == drive.ticks["motion"][name][-1]
+    assert again.ticks["motion"]["frame_time"][-1] == drive.ticks["motion"]["frame_time"][-1]
+    # What frames in the hole would have told of the time between frames is not known for a while.
+    assert again.ticks["motion"]["speed"][-1] == pytest.approx(drive.ticks["motion"]["speed"][-1], rel=1e-7)
 
 
 def test_a_run_killed_before_its_first_second_was_written_is_named_as_such(tmp_path):

@@ -223,12 +223,10 @@ OF_INPUT = {
 def turn_of(pace):
     """Return the largest second difference of the weight, in pace^2.
 
-    w = x^3 (10 - 15 x + 6 x^2) has slope at most 15/8 and curvature at most 10/sqrt(3).  The position's velocity
-    follows +-pace through a critically damped lag L = 20 pace, so its acceleration is at most pace 2 L/e whatever the
-    pattern (the integral of |L^2 (1 - L t) exp(-L t)|); explicit steps of the lag overshoot that by up to L.  Beside
-    an end, where the velocity jumps, w is 10 x^3: 80 pace more.
+    w = x^3 (10 - 15 x + 6 x^2) has curvature at most 10/sqrt(3), and what is promised of a fade that turns is no more
+    than half as much again.  Beside an end, where a way begins in the middle of a tick, w is 10 x^3: 80 pace more.
     """
-    return (15 / 8 * 40 / math.e) * (1 + 20 * pace) + 10 / math.sqrt(3) + 80 * pace
+    return 1.5 * 10 / math.sqrt(3) + 80 * pace
 
 
 def broken(cues, bounds, dt, fresh=True, rounding=EPS):

@@ -1,0 +1,38 @@
+"""A simulator that stutters for half a second: what is felt on platforms of long travel, with the default cueing."""
+
+import numpy as np
+import pytest
+from trouble_helpers import Bench, driven
+
+from motioncue.core.channels import GRAVITY
+
+RATE_HZ = 60
+STUTTER_S = 0.6  # longer than the hold time, shorter than the fade: the platform is half-way to neutral, and turns
+
+
+def knocks_of(platform, at_s):
+    """Return the largest change from tick to tick of what acts along each axis [m/s^2]: acceleration, and tilt."""
+    frames = driven("tour", RATE_HZ)[: round((at_s + 2.5) * RATE_HZ)]
+    times = np.arange(len(frames)) / RATE_HZ
+    heard = (times < at_s) | (times >= at_s + STUTTER_S)
+    bench = Bench(f"platform.preset={platform}", profile="ccd-dk-washout").connect()
+    bench.play(frames[heard], times[heard])
+    assert ("PARKING", "ENGAGING", "input_back") in bench.moves()
+    trace = bench.trace
+    cues, dt = trace["cue"], np.median(np.diff(trace["deadline"])) * 1e-9
+    tilts = GRAVITY * np.sin(cues["pitch"]), -GRAVITY * np.sin(cues["roll"]), 0.0 * cues["roll"]
+    felt = [
+        np.diff(cues[f"{axis}_displacement"], 2) / dt**2 + tilt[2:]
+        for axis, tilt in zip(("surge", "sway", "heave"), tilts, strict=True)
+    ]
+    return np.abs(np.diff(felt)).max(axis=1)
+
+
+@pytest.mark.parametrize("platform", ["box-small", "box-large", "hexapod-dim", "hexapod-simona", "hexapod-on-sled"])
+@pytest.mark.parametrize(
+    "at_s", [6.0, 10.0, 12.0, *(pytest.param(each, marks=pytest.mark.search) for each in np.arange(5.0, 24.0, 0.7))]
+)
+@pytest.mark.check
+def test_a_stutter_is_no_jolt(platform, at_s):
+    """Fading 1 m to nothing and back in a second bends by up to 0.26 m/s^2 a tick; without a turn it is 0.18."""
+    assert knocks_of(platform, at_s).max() < 0.4

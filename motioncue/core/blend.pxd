@@ -90,7 +90,7 @@ cdef inline void fade_turn(Fade* f, double goal) noexcept nogil:
     f.goal, f.position, f.paced, f.step = goal, 1.0 - goal, f.pace, f.pace
     f.left = vanishing(goal - f.weight, 0.0, 0.0)
     if f.turned:
-        f.step /= 1.19 * sqrt(sqrt(min(1.0, 2.2 * apart)))      # less for little: what has hardly begun ends soon
+        f.step /= 1.19 * sqrt(sqrt(sqrt(min(1.0, 2.2 * apart))))    # less for little: what has hardly begun ends soon
         for i in range(24):     # and less where it would go beyond an end, after several turns one upon another
             f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
             if stays_within(&f.left, goal):

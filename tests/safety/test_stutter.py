@@ -7,14 +7,13 @@ from trouble_helpers import Bench, driven
 from motioncue.core.channels import GRAVITY
 
 RATE_HZ = 60
-STUTTER_S = 0.6  # longer than the hold time, shorter than the fade: the platform is half-way to neutral, and turns
 
 
-def knocks_of(platform, at_s):
+def knocks_of(platform, at_s, stutter_s):
     """Return the largest change from tick to tick of what acts along each axis [m/s^2]: acceleration, and tilt."""
     frames = driven("tour", RATE_HZ)[: round((at_s + 2.5) * RATE_HZ)]
     times = np.arange(len(frames)) / RATE_HZ
-    heard = (times < at_s) | (times >= at_s + STUTTER_S)
+    heard = (times < at_s) | (times >= at_s + stutter_s)
     bench = Bench(f"platform.preset={platform}", profile="ccd-dk-washout").connect()
     bench.play(frames[heard], times[heard])
     assert ("PARKING", "ENGAGING", "input_back") in bench.moves()
@@ -32,7 +31,10 @@ def knocks_of(platform, at_s):
 @pytest.mark.parametrize(
     "at_s", [6.0, 10.0, 12.0, *(pytest.param(each, marks=pytest.mark.search) for each in np.arange(5.0, 24.0, 0.7))]
 )
+# Longer than the hold time, shorter than the fade: the platform is on its way to neutral, and turns.
+@pytest.mark.parametrize("stutter_s", [0.2, 0.6, pytest.param(0.9, marks=pytest.mark.search)])
 @pytest.mark.check
-def test_a_stutter_is_no_jolt(platform, at_s):
-    """Fading 1 m to nothing and back in a second bends by up to 0.26 m/s^2 a tick; without a turn it is 0.18."""
-    assert knocks_of(platform, at_s).max() < 0.4
+def test_a_stutter_is_no_jolt(platform, at_s, stutter_s):
+    """Fading 1 m to nothing and back in a second changes what is felt by up to 0.26 m/s^2 a tick; the drive by its own."""
+    steady = 0.3 if platform == "hexapod-simona" else 0.15  # as docs/predictive.md promises
+    assert knocks_of(platform, at_s, stutter_s).max() < 0.26 + steady

@@ -35,6 +35,6 @@ def knocks_of(platform, at_s, stutter_s):
 @pytest.mark.parametrize("stutter_s", [0.2, 0.6, pytest.param(0.9, marks=pytest.mark.search)])
 @pytest.mark.check
 def test_a_stutter_is_no_jolt(platform, at_s, stutter_s):
-    """Fading 1 m to nothing and back in a second changes what is felt by up to 0.26 m/s^2 a tick; the drive by its own."""
+    """Fading 1 m to nothing and back in a second changes forces by 0.26 m/s^2 a tick at most, the drive by its own."""
     steady = 0.3 if platform == "hexapod-simona" else 0.15  # as docs/predictive.md promises
     assert knocks_of(platform, at_s, stutter_s).max() < 0.26 + steady

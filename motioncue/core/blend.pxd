@@ -85,17 +85,18 @@ cdef inline void fade_turn(Fade* f, double goal) noexcept nogil:
     cdef double rate = slope_at(&f.left, passed(f)) * f.step
     cdef double bend = bend_at(&f.left, passed(f)) * f.step * f.step
     cdef double apart = fabs(goal - f.weight)
-    cdef int i
+    if apart == 0.0:        # near its end a weight rounds to the end
+        fade_rests(f, goal)
+        return
     f.turned = f.position != f.goal
     f.goal, f.position, f.paced, f.step = goal, 1.0 - goal, f.pace, f.pace
-    f.left = vanishing(goal - f.weight, 0.0, 0.0)
-    if f.turned:
-        f.step /= 1.19 * sqrt(sqrt(sqrt(min(1.0, 2.2 * apart))))    # less for little: what has hardly begun ends soon
-        for i in range(24):     # and less where it would go beyond an end, after several turns one upon another
-            f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
-            if stays_within(&f.left, goal):
-                break
-            f.step /= 0.85
+    if f.turned:            # less time for little: what has hardly begun ends soon
+        f.step /= 1.19 * sqrt(sqrt(sqrt(min(1.0, 2.2 * apart))))
+    f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
+    # And less where it would go beyond an end, after several turns one upon another.
+    while f.turned and f.step < 1.0 and not stays_within(&f.left, goal):
+        f.step /= 0.85
+        f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
 
 
 cdef inline double fade_step(Fade* f, bint up) noexcept nogil:

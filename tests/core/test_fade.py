@@ -292,3 +292,10 @@ def test_bursts_and_gaps_of_frames_never_make_the_cue_jump(bursts, hold_s, fade_
     assert found[-1] == 0.0
     # The frames never change, so the cue moves as the weight does.
     np.testing.assert_array_equal(trace["cue"]["surge"], 3.0 * trace["weight"])
+
+
+def test_another_pace_where_the_weight_rounds_to_its_end_is_its_end(probe):
+    # 1 - 10 y^3 is 1 for y of 1e-6.
+    assert probe.faded_on(0.999999, 1e-9, 2e-9) == (1.0, 1.0)
+    half, _ = probe.faded_on(0.5, 1e-3, 2e-3)
+    assert half == pytest.approx(0.5 + 2 * 15 / 8 * 1e-3, abs=2e-5)  # with its rate, w' = 15/8 of the pace

@@ -26,6 +26,7 @@ from motioncue.output.actuation cimport Stage, StageCalls
 from motioncue.platforms.kinematics cimport Kinematics, slopes
 from motioncue.safety.limiter cimport stop_above
 from motioncue.wire.codec cimport Table, decode, encode, encode_text
+from motioncue.core.blend cimport Fade, fade_step
 
 ROOM = EVENTS
 
@@ -571,3 +572,15 @@ cdef class Broken(Algorithm):
         self.place[0], self.place[1], self.place[2] = 0, channel, after
         self.calls.step, self.calls.reset = break_channel, mend_channel
         self.calls.state, self.calls.state_bytes = &self.place[0], sizeof(self.place)
+
+
+def faded_on(double position, double pace, double other):
+    """Return weight and position of a fade in, the tick after it was there with a pace and is to have another."""
+    cdef Fade fade
+    memset(&fade, 0, sizeof(fade))
+    fade.pace = pace
+    fade_step(&fade, True)
+    fade.position = position
+    fade_step(&fade, True)
+    fade.pace = other
+    return fade_step(&fade, True), fade.position

@@ -66,8 +66,7 @@ def test_what_a_controller_says_while_its_line_is_lost_is_not_believed_when_it_i
 def test_a_line_that_has_no_room_when_a_run_begins_has_the_hold_time(tmp_path, controller):
     """A tenth of a second, 33 ticks: what is there already has to be taken first."""
     rig = rig_of(tmp_path, controller, 10**9, [])
-    while rig.line.send(bytes(20)) == 0:  # nobody reads: the buffers of the system fill
-        pass
+    controller.fill(lambda: rig.line.send(bytes(20)) == 0)  # nobody reads: the buffers of the system fill
     rig.drive(20)
     assert rig.emitter.state != "FAULT"
     rig.drive(20)

@@ -113,6 +113,16 @@ def pytest_collection_modifyitems(config, items):
     items[:] = kept
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for no garbage while tests are collected: a quarter of the processor time of that went there."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish():
     """Take the collected tests out of every later search for garbage: there are thousands, and none is garbage."""
     gc.collect()

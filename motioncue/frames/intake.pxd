@@ -158,14 +158,12 @@ cdef inline void forget(IntakeState* s) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
     cdef int i
     s.initialized = False
-    s.frame = s.fallback
     s.frame_time = 0.0
     s.part_time = 0
     s.began = 0
     timeline_restart(&s.timeline)
     derive_anew(&s.stages)
     s.fallen = 0
-    s.rewound = False
     watch_restart(&s.watch)
     for i in range(CHASSIS if s.publication.with_chassis else 0):
         s.chassis[i] = NAN

@@ -172,7 +172,7 @@ cdef inline int check_plausibility(IntakeState* s, bint repeats) noexcept nogil:
     reason = watch_step(w, &s.observation, repeats)
     goes_on = reason == ACCEPTED or w.lasting
     if not repeats and not w.quarantined:
-        if derives(&s.stages, &s.newest):
+        if derives(&s.stages, &s.newest) or s.stages.running:   # what is reported again may be missing once more
             derive_claims(s, goes_on)
         if goes_on and not first:
             check_claims(w)

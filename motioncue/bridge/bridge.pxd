@@ -546,7 +546,7 @@ cdef inline void chassis_take(ChassisLines* c, const Publication* newest) noexce
         elif not isfinite(c.knots[c.newest][i]):
             for k in range(KNOTS):      # no way from nothing, which would be felt as a bump of its whole travel
                 c.knots[k][i] = x
-            c.kept[i] = c.left[i] = 0.0
+            c.kept[i] = 0.0
         else:
             if c.kept[i] > 0.0:         # the way back takes as long as the car had for its own
                 # One that is interrupted takes no less than was left of it.

@@ -121,7 +121,8 @@ cdef void update_stretch(BridgeState* b, const double* q) noexcept nogil:
     cdef Turning* a = &b.turning
     cdef Line* l
     cdef double gone = 1e-9 * (b.place.time - b.begin.time)
-    cdef double told = 1e-9 * (b.place.source_elapsed_ns - b.begin.source_elapsed_ns)
+    cdef double unsettled = 1e-9 * (b.place.unsettled_ns - b.begin.unsettled_ns)
+    cdef double told = 1e-9 * (b.place.source_elapsed_ns - b.begin.source_elapsed_ns) + unsettled
     cdef double span = gone if gone > told else told
     cdef double vector[3]
     cdef int i

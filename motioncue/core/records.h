@@ -84,6 +84,7 @@ typedef struct { /* when a frame's motion was, on the local clock */
     double interval;           /* nominal interval between frames [s] */
     int64_t discontinuities;   /* number of frames so far that did not continue the motion of the frame before */
     int64_t source_elapsed_ns; /* sum of the intervals between frames by the simulator, or of as many usual ones [ns] */
+    int64_t unsettled_ns;      /* sum of times in which slopes of what is derived are none of the drive's [ns] */
     int64_t interval_known;    /* whether the last interval between frames is known, not guessed */
 } Placement;
 

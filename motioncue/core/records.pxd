@@ -132,6 +132,7 @@ cdef extern from "motioncue/core/records.h" nogil:
         double interval
         int64_t discontinuities
         int64_t source_elapsed_ns
+        int64_t unsettled_ns
         int64_t interval_known
 
     ctypedef struct Publication:

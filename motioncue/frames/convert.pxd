@@ -199,7 +199,8 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure, b
         between(s.orientation, t.orientation, turn)
         for i in range(3):
             s.rate[i] += share * (turn[i] / dt - s.rate[i])
-            s.acceleration[i] += share * ((t.velocity[i] - s.velocity[i]) / dt - s.acceleration[i])
+            if isfinite(t.velocity[i] - s.velocity[i]):     # a velocity may be missing
+                s.acceleration[i] += share * ((t.velocity[i] - s.velocity[i]) / dt - s.acceleration[i])
     else:
         derive_anew(s)
     for i in range(3):

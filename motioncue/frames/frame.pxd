@@ -172,7 +172,7 @@ cdef inline int check_plausibility(IntakeState* s, bint repeats) noexcept nogil:
     reason = watch_step(w, &s.observation, repeats)
     goes_on = reason == ACCEPTED or w.lasting
     if not repeats and not w.quarantined:
-        if derives(&s.stages, &s.newest):
+        if derives(&s.stages, &s.newest) or s.stages.running:   # what is reported again may be missing once more
             derive_claims(s, goes_on)
         if goes_on and not first:
             check_claims(w)
@@ -212,8 +212,12 @@ cdef inline void publish_motion(IntakeState* s) noexcept nogil:
     if derives(&s.stages, &s.newest) and s.stages.settled < SETTLED:
         place.discontinuities += s.stages.settled == 0.0
         place.interval_known = False
-        place.source_elapsed_ns += <int64_t>(1e9 * SETTLED * s.stages.delay)
+        # A stretch with such a frame counts as so much longer: hardly any of its slope is taken for the drive's.
+        place.unsettled_ns += <int64_t>(1e9 * SETTLED * s.stages.delay)
     out[0] = s.motion
+    s.publication.foreseen = s.ahead != NULL    # of this motion; what a frame says that is set aside is lost with it
+    if s.ahead != NULL:
+        memcpy(s.publication.ahead, s.ahead, sizeof(s.publication.ahead))
     if s.publication.with_chassis:
         memcpy(s.publication.chassis, s.chassis, sizeof(s.chassis))
     s.publication.place = place[0]

@@ -72,6 +72,7 @@ ctypedef struct IntakeState:
     mc_cipher cipher        # of every package, if used
     uint8_t plain[MC_CIPHER_BYTES]  # the newest package deciphered
     bint with_ahead         # packages come from a program, which may say what the car will do
+    const uint8_t* ahead    # what the package that is being taken says of that; NULL: nothing
     bint needs_axes         # no motion until a package has announced the car's axes
     bint needs_part         # no motion without a recent package that completes it
     int64_t part_time       # arrival of the newest of those [ns]; 0 before the first
@@ -157,14 +158,12 @@ cdef inline void forget(IntakeState* s) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
     cdef int i
     s.initialized = False
-    s.frame = s.fallback
     s.frame_time = 0.0
     s.part_time = 0
     s.began = 0
     timeline_restart(&s.timeline)
     derive_anew(&s.stages)
     s.fallen = 0
-    s.rewound = False
     watch_restart(&s.watch)
     for i in range(CHASSIS if s.publication.with_chassis else 0):
         s.chassis[i] = NAN

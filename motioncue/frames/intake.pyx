@@ -124,12 +124,12 @@ cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
 
 
 cdef int without_ahead(IntakeState* s, const uint8_t* package, int size) noexcept nogil:
-    """Take what a package says of what the car will do, behind its own bytes and a mark; return the size of its own."""
+    """Find what a package says of what the car will do, behind its own bytes and a mark; return the size of its own."""
     cdef int rest = size - <int>(sizeof(s.publication.ahead) + MARK_BYTES)
-    s.publication.foreseen = rest > 0 and memcmp(package + rest, mark, MARK_BYTES) == 0
-    if not s.publication.foreseen:
+    s.ahead = NULL
+    if rest <= 0 or memcmp(package + rest, mark, MARK_BYTES) != 0:
         return size
-    memcpy(s.publication.ahead, package + rest + MARK_BYTES, sizeof(s.publication.ahead))
+    s.ahead = package + rest + MARK_BYTES
     return rest
 
 

@@ -269,6 +269,7 @@ cdef bint chassis_at_rest(const void* state) noexcept nogil:
     for i in range(CHASSIS):
         if s.limits[i].state.x != 0.0 or s.limits[i].state.v != 0.0:
             return False
+    # While the platform is up its actuators say the same; parked, they rest whatever the corners do.
     for i in range(WHEELS if s.lifts else 0):
         if s.lift_limits[i].state.x != 0.0 or s.lift_limits[i].state.v != 0.0:
             return False

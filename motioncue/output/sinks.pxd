@@ -264,7 +264,7 @@ cdef inline int hear_all(Sinks* s, int64_t deadline, int driven, double* feedbac
         if not sink.lost:
             read_replies(sink.heard, sink.fd, sink.line, sink.host, deadline)
         elif sink.line != NULL:
-            mc_line_drain(sink.line)
+            mc_line_drain(sink.line)    # at each tick: a controller whose answers wait would give old ones later
         own = platform_flags(sink.heard, deadline)
         if sink.output == driven and sink.heard.actuators and placed(sink.heard):
             memcpy(feedback, sink.heard.positions, sink.heard.actuators * sizeof(double))

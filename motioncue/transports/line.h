@@ -142,10 +142,7 @@ static inline void mc_line_drain(mc_line *l) {
 /* Use the line that was opened again, if it was lost, and what comes from now on; return whether it can be sent to. */
 static inline int mc_line_take(mc_line *l) {
     int64_t next;
-    if (!mc_load(&l->gone)) {
-        mc_line_drain(l);
-        return 1;
-    }
+    if (!mc_load(&l->gone)) return 1; /* what came while it took nothing has been thrown away at each tick */
     next = mc_exchange(&l->next, MC_NO_LINE);
     if (next == MC_NO_LINE) return 0;
     l->handle = next;

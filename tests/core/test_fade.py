@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from motioncue.core.channels import CUE_DTYPE
@@ -176,6 +176,7 @@ patterns = st.lists(st.tuples(st.integers(1, 250), st.booleans()), min_size=1, m
 
 @settings(max_examples=150)
 @given(runs=patterns, fade_s=st.sampled_from([0.123, 0.2, 0.5, 1.0, 1.7]))
+@example(runs=[(192, True), (3, False), (190, True), (240, False)], fade_s=1.0)  # an end is near
 def test_any_pattern_of_interruptions_is_smooth_and_stays_between_neutral_and_whole(runs, fade_s):
     pace = PERIOD * 1e-9 / fade_s
     found = from_neutral(weights(runs, fade_s=fade_s))

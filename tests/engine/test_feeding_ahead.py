@@ -5,6 +5,7 @@ from threading import Event
 import numpy as np
 import pytest
 from helpers import Sink
+from same_bits import assert_same_bits
 from test_feeding import fed, sent_to
 
 import motioncue
@@ -180,9 +181,24 @@ def test_nothing_is_foreseen_with_frames_that_are_not_followed():
         frames = [package(time) for time in np.arange(0.0, 14.0, 0.02)]
         absurd = future(np.arange(14.0, 14.5, 0.02))
         absurd["surge"] = 1000.0
-        # The first is set aside until the next shows whether it is wrong.
-        frames += [row.tobytes() + (tail if number else b"") for number, row in enumerate(absurd)]
+        frames += [row.tobytes() + tail for row in absurd]
         pipeline, _ = fed(profile, frames, 50.0)
         assert pipeline.intake.discontinuities
         cues.append(pipeline.emitter.trace)
     assert first_difference(*cues) is None
+
+
+def test_what_a_frame_says_that_is_set_aside_is_not_of_the_motion_before_it():
+    """It counts as lost, and so does what it says: that begins where the car is then, not where it was a frame ago."""
+    profile = load_profile("program-dk", *RIDE, "watch.max_acceleration_m_s2=50")
+    cues = []
+    for lost in (False, True):
+        frames = [package(time) for time in np.arange(0.0, 13.0, 0.02)]
+        absurd = future(np.array([10.4]))
+        absurd["surge"] = 1000.0
+        frames[520] = b"" if lost else absurd.tobytes() + package(10.4)[absurd.nbytes :]
+        pipeline, _ = fed(profile, frames, 50.0)
+        assert pipeline.intake.discontinuities == ({} if lost else {"spike": 1})
+        cues.append(pipeline.emitter.trace["cue"])
+    assert np.abs(cues[0]["surge_displacement"]).max() > 0.01
+    assert_same_bits(*cues)

@@ -118,6 +118,20 @@ def test_who_comes_in_the_middle_of_a_session_is_told_its_axes():
     assert_same_bits(seat.frame(), alone.frame())
 
 
+def test_who_comes_before_a_new_session_has_told_its_axes_takes_nothing_until_then():
+    """Those of the session before are another car's."""
+    driver, seat = (pipeline_of("ccd-dk", HEADS["passenger"]).intake for _ in range(2))
+    driver.begin(0)
+    for number, package in enumerate(PACKAGES[:50]):
+        driver.feed(package, number * 16_000_000)
+    driver.begin(1_000_000_000)
+    driver.add_beside(seat)
+    for number, package in enumerate([*PACKAGES[50:60], PACKAGES[0], *PACKAGES[60:80]]):
+        driver.feed(package, 1_000_000_000 + number * 16_000_000)
+    assert driver.rejected == seat.rejected == {"before_init": 10}
+    assert (seat.accepted, seat.sessions) == (20, 1)
+
+
 # Whole engines.
 
 

@@ -8,6 +8,7 @@ from motioncue.frames.intake import Intake
 from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 START = 1_000_000_000
+DT = 1 / 60
 
 
 def intervals(probe, times, stamped):
@@ -162,3 +163,48 @@ def test_the_drives_time_goes_on_where_its_clock_becomes_too_coarse():
     assert 500 <= np.flatnonzero(coarse)[0] < 510
     assert steps.min() >= 0.0
     assert found[-1] == pytest.approx(told[~coarse][-1] + came[-1] - came[~coarse][-1], abs=0.05)
+
+
+def timed(probe, gaps):
+    """Return the time of each slope [s], whether the interval is known, and the joins so far, by arrivals alone."""
+    arrivals = START + np.round(np.cumsum(gaps) * 1e9).astype(np.int64)
+    elapsed, known, joins = np.array(probe.timed(arrivals, np.full(len(gaps), np.nan))).T
+    return np.diff(elapsed) * 1e-9, known, joins
+
+
+def test_a_stall_that_was_made_up_for_is_over_on_an_uneven_link_too(probe):
+    """All that were missing have come in a bunch; what comes a little early behind it has not been waiting."""
+    even, bunch = np.full(120, DT), [7 * DT, *np.full(6, 5e-4)]
+    uneven = np.tile([0.85 * DT, 1.15 * DT], 60)
+    elapsed, _, joins = timed(probe, [*even, *bunch, *uneven])
+    assert joins[-1] == joins[140]
+    assert elapsed[140:] == pytest.approx(uneven[14:], rel=1e-6)
+
+
+def test_frames_that_make_up_for_a_stall_between_others_have_each_been_waiting(probe):
+    """Each fourth one comes after 0.7 intervals: the drive has gone on by a whole one, and its slope is over that."""
+    even, stall = np.full(120, DT), [7 * DT]
+    elapsed, _, _ = timed(probe, [*even, *stall, *np.tile([DT, DT, DT, 0.7 * DT], 19)])
+    assert elapsed[122:].min() > 0.9 * DT
+
+
+def test_before_the_pace_is_told_frames_have_to_come_evenly_for_longer_than_a_bunch_behind_each_gap(probe):
+    """A bunch lasts less than 0.05 s: until then, frames that come evenly may be one, and make no slope too steep."""
+    gaps = np.array([*np.full(20, 0.004), 0.03, *np.full(30, 0.004)])
+    _, known, _ = timed(probe, gaps)
+    came = np.cumsum(gaps)
+    assert not known[came - came[0] < 0.0499].any()
+    assert known[19]
+    behind = came - came[20]
+    assert not known[(behind >= 0.0) & (behind < 0.0499)].any()
+    assert known[behind > 0.0501].all()
+
+
+def test_a_clock_that_stands_for_most_of_a_frame_makes_no_slope_steep(probe):
+    """It counts lost frames, but shows less than has passed here: a slope over that would be too steep."""
+    late = np.where(np.arange(200) % 2 == 1, 1e-3, 0.0)  # else it would be no time of its own
+    arrivals = START + np.round((np.arange(200) * DT + late) * 1e9).astype(np.int64)
+    passed = np.full(200, DT)
+    passed[100] = 0.2 * DT
+    elapsed = np.diff([row[0] for row in probe.timed(arrivals, 5.0 + np.cumsum(passed))]) * 1e-9
+    assert elapsed[50:] == pytest.approx(DT, abs=1.1e-3)

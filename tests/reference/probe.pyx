@@ -210,6 +210,17 @@ def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not No
     return out
 
 
+def timed(const int64_t[::1] arrivals not None, const double[::1] stamps not None):
+    """Return after each frame the time that has passed for slopes [ns], whether the interval is known, and the joins."""
+    cdef Timeline t
+    memset(&t, 0, sizeof(Timeline))
+    out = []
+    for i in range(arrivals.shape[0]):
+        timeline_frame(&t, arrivals[i], stamps[i], True)
+        out.append((t.place.elapsed_ns, t.place.interval_known, t.place.discontinuities))
+    return out
+
+
 def stamped(const double[::1] stamps not None, double gap, double unit, double rounding):
     """Return the time from each frame to the next [s] by their stamps, for frames that arrive a `gap` [s] apart."""
     cdef Stamps s

@@ -71,3 +71,18 @@ def test_a_line_that_has_no_room_when_a_run_begins_has_the_hold_time(tmp_path, c
     assert rig.emitter.state != "FAULT"
     rig.drive(20)
     assert rig.states[-1] == ("FAULT", "output_lost")
+
+
+@pty
+def test_a_line_that_has_no_room_when_an_operator_engages_has_the_hold_time_again(tmp_path, controller):
+    """It may need a moment until it takes packets again; the operator need not hit the very tick that finds room."""
+    rig = rig_of(tmp_path, controller, 10**9, [])
+    rig.drive(500, controller)
+    assert rig.emitter.state == "RUNNING"
+    while rig.emitter.state != "FAULT":  # nobody reads
+        rig.drive(1)
+    rig.drive(400)  # until what is sent is at rest
+    rig.emitter.engage()
+    rig.drive(20)  # of 33 ticks
+    rig.drive(400, controller)
+    assert rig.emitter.state == "RUNNING"

@@ -91,6 +91,17 @@ def test_without_a_change_a_smooth_drive_is_no_knock(platform):
     assert knocks_of(platform, smooth_drive(8000), {}, 1) < STEADY.get(platform, 0.15)
 
 
+# A head a metre above what the seat turns about moves by that angle in metres.
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(("motion", "most"), [(smooth_drive(8000), 1.25), (braking(9.0, 4.0, 0.5), 1.5)])
+@pytest.mark.check
+def test_a_seat_begins_to_turn_and_ends_gently(platform, motion, most):
+    given = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", f"platform.preset={platform}")
+    cue = motioncue.cue(given, motion)
+    for name in ("roll", "pitch", "yaw"):
+        assert abs(np.diff(cue[name], 3)).max() * RATE_HZ**2 < most
+
+
 # A burst of fast tilt that begins at once shakes who sits far from neutral, near actuators' ends, by 0.43 m/s^2.
 @pytest.mark.parametrize("platform", ["hexapod-dim", "hexapod-simona", "hexapod-cranks"])
 @pytest.mark.parametrize(("hold_s", "ramp_s"), [(1.0, 1.0), (4.0, 0.5)])

@@ -2,29 +2,20 @@
 
 import numpy as np
 import pytest
-from trouble_helpers import Bench, driven
-
-from motioncue.core.channels import GRAVITY
+from trouble_helpers import Bench, driven, knocks
 
 RATE_HZ = 60
 
 
 def knocks_of(platform, at_s, stutter_s):
-    """Return the largest change from tick to tick of what acts along each axis [m/s^2]: acceleration, and tilt."""
+    """Return what is felt of a stutter, as `knocks` has it."""
     frames = driven("tour", RATE_HZ)[: round((at_s + 2.5) * RATE_HZ)]
     times = np.arange(len(frames)) / RATE_HZ
     heard = (times < at_s) | (times >= at_s + stutter_s)
     bench = Bench(f"platform.preset={platform}", profile="ccd-dk-washout").connect()
     bench.play(frames[heard], times[heard])
     assert ("PARKING", "ENGAGING", "input_back") in bench.moves()
-    trace = bench.trace
-    cues, dt = trace["cue"], np.median(np.diff(trace["deadline"])) * 1e-9
-    tilts = GRAVITY * np.sin(cues["pitch"]), -GRAVITY * np.sin(cues["roll"]), 0.0 * cues["roll"]
-    felt = [
-        np.diff(cues[f"{axis}_displacement"], 2) / dt**2 + tilt[2:]
-        for axis, tilt in zip(("surge", "sway", "heave"), tilts, strict=True)
-    ]
-    return np.abs(np.diff(felt)).max(axis=1)
+    return knocks(bench.trace)
 
 
 @pytest.mark.parametrize("platform", ["box-small", "box-large", "hexapod-dim", "hexapod-simona", "hexapod-on-sled"])

@@ -8,6 +8,7 @@ import numpy as np
 import quaternion as npq
 
 import motioncue
+from motioncue.core.channels import GRAVITY
 from motioncue.core.clock import FakeClock
 from motioncue.drive.car import STATE_DTYPE, drive
 from motioncue.engine.pipeline import Pipeline
@@ -34,6 +35,23 @@ BOUNDED = (
 
 REAL = np.frombuffer(b"".join(read_packages(sample_recording())[1:]), FRAME.dtype)
 """The frames of the real drive, 60 Hz."""
+
+
+def knocks(trace):
+    """Return the largest change from tick to tick of what acts along each axis [m/s^2]: acceleration, and tilt."""
+    cues, dt = trace["cue"], np.median(np.diff(trace["deadline"])) * 1e-9
+    tilts = GRAVITY * np.sin(cues["pitch"]), -GRAVITY * np.sin(cues["roll"]), 0.0 * cues["roll"]
+    felt = [
+        np.diff(cues[f"{axis}_displacement"], 2) / dt**2 + tilt[2:]
+        for axis, tilt in zip(("surge", "sway", "heave"), tilts, strict=True)
+    ]
+    return np.abs(np.diff(felt)).max(axis=1)
+
+
+def turns(trace):
+    """Return the largest change from tick to tick of the acceleration of roll, pitch and yaw [rad/s^2]."""
+    dt = np.median(np.diff(trace["deadline"])) * 1e-9
+    return np.array([np.abs(np.diff(trace["cue"][name], 3)).max() for name in ("roll", "pitch", "yaw")]) / dt**2
 
 
 class Bench:

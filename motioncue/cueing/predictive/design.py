@@ -47,7 +47,7 @@ MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on l
 SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.3, 3.5)  # how far the seat slides, and from how much tilt on it hurries then
 NEVER_DEG = 180.0  # tilt that waits for a burst: nothing opens one
 TRIED_WEIGHT, TRIED_GAIN, TRIED_TILT_DEG_S2 = 2.5, 1.5, 150.0  # beyond which plans on legs may swing
-JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
+JERK_S = np.repeat([0.1, 1.0], 3)  # from no to full acceleration, whose smoothness is 1: turning is felt at the head
 
 
 def design(settings: Predictive, rate_hz: float, platform: Built | None = None) -> PredictiveKernel:

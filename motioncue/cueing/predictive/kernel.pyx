@@ -381,8 +381,8 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
             for j in range(moved, size):
                 own += g.turning[i * size + j] * known[j]
             hurry = c.hurry - 1.0
-            if g.block[i] < NEAR:   # that it closes is foreseen by half: by all, a plan brakes, and what waits opens it again
-                time = 0.0 if s.open or g.block[i] == 0 else 0.5 * c.dt * c.period * c.ends[g.block[i] - 1]
+            if g.block[i] < NEAR:   # that it closes is foreseen; that it opens has to last
+                time = 0.0 if s.open or g.block[i] == 0 else c.dt * c.period * c.ends[g.block[i] - 1]
                 hurry = excess_after(c, s, time)
             q.problem.blower[row] += (own if own < 0.0 else 0.0) - hurry
             q.problem.bupper[row] += (own if own > 0.0 else 0.0) + hurry

@@ -104,8 +104,8 @@ class Weights(Table, frozen=True, kw_only=True):
     effort: Weight = 0.1
     """Acceleration, in shares of the largest acceleration."""
     smoothness: Weight = 0.02
-    """Change of acceleration: a tenth of a second from none to the largest is one.  At least a 20th of `travel`,
-    `speed` and `effort` and a 1000th of the others counts: with less, plans swing to and fro."""
+    """Change of acceleration: a tenth of a second from none to the largest is one, of turning a second.  At least a
+    20th of `travel`, `speed` and `effort` and a 1000th of the others counts: with less, plans swing to and fro."""
     conflict: Weight = 0.0
     """Conflict between sensed and expected vertical on the platform, which makes sick, in
     0.17 m/s^2; 0: not weighed."""

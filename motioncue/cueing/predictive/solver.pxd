@@ -52,9 +52,7 @@ ctypedef struct Quadratic:          # a program as the solver takes it
     int iterations      # most steps for a solution
     int steps           # that the last one took
     int most_active     # constraints to start from at most, so that half of the work is left for steps
-    int channels        # unknowns of a block; those of the k-th channel are every channels-th, from the k-th on
-    const double* units # rows that may be given anew where all slopes are 1: kinds x unknowns
-    const double* parts # and what they are made of by each channel, as the solver keeps rows: kinds x CHANNELS x unknowns
+    const double* parts # what rows are made of by each channel where its slope is 1: kinds x CHANNELS x unknowns
 
 
 cdef class Solver:
@@ -70,7 +68,6 @@ cdef class Solver:
     cdef double[::1] found
     cdef double[::1] duals
     cdef double[::1] weights
-    cdef double[:, ::1] units
     cdef double[:, :, ::1] parts
 
 

@@ -51,11 +51,12 @@ cdef double removing(double active) noexcept nogil:
 
 
 cdef void set_row(Quadratic* q, int row, int kind, const double* slopes) noexcept nogil:
-    """Give a row, counted from the first behind the unknowns, other slopes by the channels: `CHANNELS` of them."""
+    """Give a row, counted from the first behind the unknowns, other slopes by the channels: `CHANNELS` of them.
+
+    As the solver keeps rows; their first form it would read only where every constraint that acts is hard.
+    """
     cdef int n = q.problem.n
-    cdef double* found = q.problem.A + row * n
     cdef double* out = q.workspace.M + row * n
-    cdef const double* unit = q.units + kind * n
     cdef const double* p0 = q.parts + kind * CHANNELS * n
     cdef const double* p1 = p0 + n
     cdef const double* p2 = p1 + n
@@ -67,7 +68,7 @@ cdef void set_row(Quadratic* q, int row, int kind, const double* slopes) noexcep
     cdef double even = 0.0
     cdef double odd = 0.0
     cdef double length
-    cdef int j, k
+    cdef int j
     made[n] = 0.0
     for j in range(n):
         made[j] = ((s0 * p0[j] + s1 * p1[j]) + (s2 * p2[j] + s3 * p3[j])) + (s4 * p4[j] + s5 * p5[j])
@@ -78,9 +79,6 @@ cdef void set_row(Quadratic* q, int row, int kind, const double* slopes) noexcep
     q.workspace.scaling[q.problem.ms + row] = length
     for j in range(n):
         out[j] = length * made[j]
-    for j from 0 <= j < n by q.channels:
-        for k in range(q.channels):
-            found[j + k] = slopes[k] * unit[j + k]
 
 
 cdef bint solved(Quadratic* q) noexcept nogil:
@@ -175,14 +173,13 @@ cdef class Solver:
         `units`, (kinds, n): such rows where the slopes by all channels are 1.
         """
         cdef Quadratic* q = &self.quadratic
-        self.units = np.array(units, dtype=np.float64, order="C")
         assert self.count < UNKNOWNS and channels <= CHANNELS
         apart = np.zeros((len(units), CHANNELS, self.count))
         for channel in range(channels):
             apart[:, channel, channel::channels] = units[:, channel::channels]
         upper = np.linalg.cholesky(np.asarray(self.hessian)).T      # the solver keeps rows times its inverse
         self.parts = np.ascontiguousarray(np.linalg.solve(upper.T, apart.swapaxes(1, 2)).swapaxes(1, 2))
-        q.channels, q.units, q.parts = channels, &self.units[0, 0], &self.parts[0, 0, 0]
+        q.parts = &self.parts[0, 0, 0]
 
     def pose(self, linear, low, high):
         """Set linear cost, (n,), and bounds, (n + m,), of the unknowns, then of the rows; forget the working set."""

@@ -294,12 +294,24 @@ cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, 
 
 
 cdef void add_up(const double* columns, const double* known, int size, int rows, double* out) noexcept nogil:
-    """Fill in a matrix times what is known: column after column, because sums of many rows go on side by side."""
+    """Fill in a matrix times what is known: four rows at a time, because their sums go on side by side."""
+    cdef const double* column
+    cdef double a, b, c, d
+    cdef int left = rows % 4
     cdef int i, j
-    for i in range(rows):
+    for i from 0 <= i < rows - left by 4:
+        a = b = c = d = 0.0
+        column = columns + i
+        for j in range(size):
+            a += column[0] * known[j]
+            b += column[1] * known[j]
+            c += column[2] * known[j]
+            d += column[3] * known[j]
+            column += rows
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
+    for i in range(rows - left, rows):
         out[i] = 0.0
-    for j in range(size):
-        for i in range(rows):
+        for j in range(size):
             out[i] += columns[j * rows + i] * known[j]
 
 

@@ -72,7 +72,7 @@ cdef inline double passed(const Fade* f) noexcept nogil:
 
 
 cdef inline bint stays_within(const Vanishing* left, double goal) noexcept nogil:
-    """Say whether a weight that lacks this of its goal is never below 0 or above 1."""
+    """Say whether a weight that lacks this of its goal is below 0 or above 1 at none of 31 points of its way."""
     cdef int i
     for i in range(1, 32):
         if not 0.0 <= goal - left_at(left, i / 32.0) <= 1.0:
@@ -95,7 +95,7 @@ cdef inline void fade_turn(Fade* f, double goal) noexcept nogil:
     f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
     # And less where it would go beyond an end, after several turns one upon another.
     while f.turned and f.step < 1.0 and not stays_within(&f.left, goal):
-        f.step /= 0.85
+        f.step /= 0.85      # by more than that it would be more haste than is needed, which bends
         f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
 
 
@@ -117,7 +117,7 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
         fade_rests(f, goal)
     elif f.turned:
         f.weight = goal - left_at(&f.left, passed(f))
-        f.weight = min(1.0, max(0.0, f.weight))     # of rounding
+        f.weight = min(1.0, max(0.0, f.weight))     # between the points that were looked at: by up to 1e-4 beyond
     else:
         f.weight = smooth(f.position)
     return f.weight

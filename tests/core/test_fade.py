@@ -177,6 +177,9 @@ patterns = st.lists(st.tuples(st.integers(1, 250), st.booleans()), min_size=1, m
 @settings(max_examples=150)
 @given(runs=patterns, fade_s=st.sampled_from([0.123, 0.2, 0.5, 1.0, 1.7]))
 @example(runs=[(192, True), (3, False), (190, True), (240, False)], fade_s=1.0)  # an end is near
+@example(runs=[(413, True), (5, False), (18, True), (479, False)], fade_s=1.7)  # no more haste than that needs
+@example(runs=[(439, True), (4, False), (240, True)], fade_s=1.7)  # it would go beyond the end long before it is there
+@example(runs=[(464, True), (16, False), (108, True), (110, False)], fade_s=1.7)  # it would by 7e-5
 def test_any_pattern_of_interruptions_is_smooth_and_stays_between_neutral_and_whole(runs, fade_s):
     pace = PERIOD * 1e-9 / fade_s
     found = from_neutral(weights(runs, fade_s=fade_s))

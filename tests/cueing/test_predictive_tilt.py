@@ -38,6 +38,19 @@ def test_tilt_is_fast_in_bursts_where_more_is_waiting_than_a_slow_tilt_brings():
     assert 0.02 < (rates[3] > 3.05).mean() < (rates[0] > 3.05).mean()
 
 
+def test_what_a_slow_tilt_brings_in_time_opens_no_burst():
+    """Of 2.5 deg/s with steps of 0.6 deg, 2 deg are wanted in half a second; 3 deg/s bring 1.6, and 0.5 may wait."""
+    time = np.arange(round(12 * RATE_HZ)) / RATE_HZ
+    leans = (time > 5.0) & (time < 11.0)
+    degrees = 2.5 * np.clip(time - 5.0, 0.0, 6.0) + 0.6 * (leans & (np.sin(2.0 * np.pi * time) > 0.0))
+    motion = np.zeros(len(time), MOTION_DTYPE)
+    motion["surge"] = GRAVITY * np.sin(np.radians(degrees))
+    keys = "cueing.preset=large", "cueing.tilt.burst_deg=0.5", *NO_CREDIT
+    cues = cueing.design(profile(*keys).cueing, RATE_HZ).process(motion)
+    rates = np.degrees(np.abs(cues["pitch_rate"]))
+    assert 2.5 < rates.max() <= 3.0
+
+
 @pytest.mark.check
 def test_tilt_is_fast_for_the_share_of_the_time_that_is_set():
     motion = np.zeros(round(300 * RATE_HZ), MOTION_DTYPE)

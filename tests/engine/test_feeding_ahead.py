@@ -72,6 +72,12 @@ def test_what_is_not_known_or_too_old_is_foreseen_as_always():
         for tail in (b"", AHEAD_MARK + unknown.tobytes())
     )
     assert first_difference(plain.trace, empty.trace) is None
+    silent, empty = (  # after it has been said until the car moved
+        fed(profile, [package(time, time < 11.0) + tail * (time >= 11.0) for time in times.tolist()], 50.0)[0].emitter
+        for tail in (b"", AHEAD_MARK + unknown.tobytes())
+    )
+    assert first_difference(plain.trace, silent.trace) is not None
+    assert first_difference(silent.trace, empty.trace) is None
     told, stopped = (
         fed(profile, [package(time, known) for time in times] + 50 * [b""], 50.0)[0].emitter for known in (True, False)
     )

@@ -204,6 +204,19 @@ def test_a_change_counts_for_as_long_as_is_sure_to_have_passed(probe):
     np.testing.assert_array_equal(found[:, :, 1:], 0.0)
 
 
+def test_a_velocity_that_is_missing_changes_no_acceleration_and_the_next_two_tell_one_again(probe):
+    """Nothing is told from a frame without it to the next, either; along other axes nothing is missing."""
+    delay, dt = 0.04, 0.01
+    frames = np.zeros(7, TELEMETRY_DTYPE)
+    frames["orientation"][:, 0] = 1.0
+    frames["velocity"][:, 0] = [0.0, 0.1, 0.2, math.nan, 0.4, 0.5, 0.6]
+    frames["velocity"][:, 2] = 0.1 * np.arange(7)
+    found = np.array(probe.derived(frames, np.full(7, dt), np.full(7, 1.0), delay))[:, 0]
+    told = np.array([0, 1, 2, 2, 2, 3, 4])  # changes of velocity so far: 0.1 in 0.01 s
+    np.testing.assert_allclose(found[:, 0], 10.0 * -np.expm1(-told * dt / delay), rtol=1e-12)
+    np.testing.assert_allclose(found[:, 2], 10.0 * -np.expm1(-np.arange(7) * dt / delay), rtol=1e-12)
+
+
 @pytest.mark.parametrize("dt", [0.0, -0.01, 1e-9, 99e-6])
 def test_frames_closer_than_a_tenth_of_a_millisecond_count_as_that_far_apart(probe, dt):
     frames = np.zeros(2, TELEMETRY_DTYPE)

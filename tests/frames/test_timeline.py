@@ -208,3 +208,26 @@ def test_a_clock_that_stands_for_most_of_a_frame_makes_no_slope_steep(probe):
     passed[100] = 0.2 * DT
     elapsed = np.diff([row[0] for row in probe.timed(arrivals, 5.0 + np.cumsum(passed))]) * 1e-9
     assert elapsed[50:] == pytest.approx(DT, abs=1.1e-3)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.45, 0.55, 0.8])
+def test_a_frame_that_comes_half_an_interval_late_is_after_lost_ones_if_its_simulator_does_not_count_them(probe, share):
+    """One that is less late has been on its way for longer: its slope is over the time that it says."""
+    late = np.where(np.arange(200) % 2 == 1, share * DT, 0.0)
+    arrivals = START + np.round((np.arange(200) * DT + late) * 1e9).astype(np.int64)
+    elapsed = np.diff([row[0] for row in probe.timed(arrivals, 5.0 + np.arange(200) * DT, False)]) * 1e-9
+    assert elapsed[100::2] == pytest.approx(DT if share < 0.5 else (1.0 + share) * DT, rel=1e-3)
+    assert elapsed[101::2] == pytest.approx(DT, rel=1e-3)
+
+
+@pytest.mark.parametrize("share", [1 / 64, 1 / 32, 1 / 16, 1 / 5])
+def test_the_time_of_a_simulator_that_runs_faster_places_no_frame_far_from_where_it_came(probe, share):
+    """Its offset moves all the time, and the place lags by what that is in half a second: by half an interval at most.
+
+    That becomes less with the pace, and nothing at a sixteenth.
+    """
+    arrivals = START + np.round(np.arange(600) * DT / (1.0 + share) * 1e9).astype(np.int64)
+    placed = np.array([taken for _, taken, _ in probe.placed(arrivals, 5.0 + np.arange(600) * DT)])
+    most = 0.5 * DT * max(0.0, 1.0 - 16.0 * share)
+    assert most < 0.5 * share
+    assert (placed - arrivals)[300:] * 1e-9 == pytest.approx(most, abs=1e-5)

@@ -100,3 +100,44 @@ def test_of_another_drive_s_wheels_nothing_is_known_until_it_says_it(car):
     assert car.pipeline.intake.chassis_said()[WHEEL] == 0.1
     car.pipeline.intake.begin(car.now)
     assert car.pipeline.intake.chassis_said() == {}
+
+
+@pytest.mark.parametrize("speaks", [0, 3])  # frames, before it is parked
+def test_what_was_missing_in_the_drive_before_moves_no_wheel_of_the_next(car, speaks):
+    """A wheel that was silent, or on its way back from that, when the car was parked: none of it is left afterwards."""
+    rate_hz, value = 60, 0.1
+    frame = iter(range(10**6))
+
+    def drive(frames, wheel):
+        taken = np.array([next(frame) for _ in range(frames)]) / rate_hz
+        car.deliver(taken, taken, lambda time: {WHEEL: wheel})
+
+    drive(3 * rate_hz, value)
+    drive(rate_hz // 2, math.nan)
+    drive(speaks, -value)
+    car.pipeline.emitter.park()
+    drive(2 * rate_hz, -value)
+    assert car.pipeline.emitter.state == "OFFLINE"
+    begun = len(car.sent)
+    car.pipeline.emitter.engage()
+    drive(1, value)
+    drive(2 * rate_hz, -value)
+    weight, sent = car.ticks["weight"][begun + 1 : len(car.sent)], car.sent[WHEEL][begun + 1 :]
+    there = slice(round(3 / rate_hz / TICK_S), None)  # a frame, which is shown one frame late
+    assert weight[-1] == 1.0
+    np.testing.assert_allclose(sent[there], -value * weight[there], atol=1e-9)
+
+
+def test_after_a_silence_a_wheel_goes_on_at_once_by_a_tenth_slower():
+    """It stays where it is until a frame comes, and no longer; it falls back by a tenth of the time that passes."""
+    rate_hz, silence = 60, 0.5
+    rig = Drive(profile_of("supervisor.hold_s=1", limits=WIDE))
+    taken = np.arange(5 * rate_hz) / rate_hz
+    taken = taken[(taken < 3.0) | (taken >= 3.0 + silence)]
+    rig.deliver(taken, taken, lambda time: {WHEEL: 0.1 if time < 3.2 else -0.1})
+    since = (rig.ticks["deadline"] - START) * 1e-9 - taken[taken > 3.2][0]
+    assert set(rig.ticks["weight"][since > -1.0]) == {1.0}
+    on_way = (since > -0.3) & (since < LONGEST_S / 0.9 - 2 * TICK_S)
+    expected = 0.1 - 0.2 * 0.9 * np.maximum(0.0, since[on_way]) / LONGEST_S
+    np.testing.assert_allclose(rig.sent[WHEEL][on_way], expected, atol=2 * 0.2 * TICK_S / LONGEST_S)
+    rig.close()

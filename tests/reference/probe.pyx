@@ -210,13 +210,16 @@ def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not No
     return out
 
 
-def timed(const int64_t[::1] arrivals not None, const double[::1] stamps not None):
-    """Return after each frame the time that has passed for slopes [ns], whether the interval is known, and the joins."""
+def timed(const int64_t[::1] arrivals not None, const double[::1] stamps not None, bint clocked=True):
+    """Return after each frame the time that has passed for slopes [ns], whether the interval is known, and the joins.
+
+    Stamps that are not `clocked` are sums of the durations of the frames that came.
+    """
     cdef Timeline t
     memset(&t, 0, sizeof(Timeline))
     out = []
     for i in range(arrivals.shape[0]):
-        timeline_frame(&t, arrivals[i], stamps[i], True)
+        timeline_frame(&t, arrivals[i], stamps[i], clocked)
         out.append((t.place.elapsed_ns, t.place.interval_known, t.place.discontinuities))
     return out
 

@@ -104,7 +104,7 @@ def test_a_seat_begins_to_turn_and_ends_gently(platform, motion, most):
 
 # A burst of fast tilt that begins at once shakes who sits far from neutral, near actuators' ends, by 0.43 m/s^2.
 @pytest.mark.parametrize("platform", ["hexapod-dim", "hexapod-simona", "hexapod-cranks"])
-@pytest.mark.parametrize(("hold_s", "ramp_s"), [(1.0, 1.0), (4.0, 0.5)])
+@pytest.mark.parametrize(("hold_s", "ramp_s"), [(1.0, 0.5), (4.0, 0.5)])
 @pytest.mark.check
 def test_braking_as_hard_as_a_car_can_is_no_knock(platform, hold_s, ramp_s):
     assert knocks_of(platform, braking(9.0, hold_s, ramp_s), {}, 1) < 0.3

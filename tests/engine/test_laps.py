@@ -270,7 +270,8 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path, caplog):
     (tmp_path / "file").write_text("no folder")
     rows, _, _ = driven(SPEED)
     _, keeper = session(rows[:200], tmp_path / "file" / "laps")
-    assert keeper.counts()["errors"] == 2  # to read and to write
+    # To write, and to read; but on Windows nothing is found behind a file, and that is how a first run begins.
+    assert keeper.counts()["errors"] == (1 if sys.platform == "win32" else 2)
     assert keeper.counts()["written"] == 0
     assert "cannot be written" in caplog.text
 

@@ -137,7 +137,7 @@ def test_a_simulator_killed_in_mid_drive_fades_and_comes_back(url):
 
 @programs
 def test_the_engine_may_be_restarted_under_a_simulator(url):
-    with Sink() as sink, program("simulator", url.removeprefix("pipe://"), "200") as process:
+    with Sink() as sink, program("simulator", url.removeprefix("pipe://"), "1000") as process:
         for _ in range(2):
             with Engine(profile(url, sink)) as engine:
                 eventually(lambda engine=engine: engine.stats()["frames_received"] >= 30)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -361,6 +361,26 @@ def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
     return differing(
         *(dict(flat({name: msgspec.to_builtins(getattr(profile, name)) for name in parts})) for profile in (old, new))
     )
+
+
+AnyTable = TypeVar("AnyTable", bound=msgspec.Struct)
+
+
+def expressible(profile: Profile) -> Profile:
+    """Return a profile as a text can give it: where a default is a number, no text says none, and the number counts."""
+    return _filled(profile)
+
+
+def _filled(table: AnyTable) -> AnyTable:
+    """Return a table with the defaults of what is none in it although it has a number by default."""
+    changes: dict[str, Any] = {}
+    for name, default in _defaults(type(table)).items():
+        value = getattr(table, name)
+        if isinstance(value, msgspec.Struct):
+            changes[name] = _filled(value)
+        elif value is None and isinstance(default, int | float):
+            changes[name] = default
+    return msgspec.structs.replace(table, **changes)
 
 
 def _tables(profile: Profile) -> dict[str, Any]:

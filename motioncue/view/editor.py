@@ -13,7 +13,7 @@ from motioncue.engine.pipeline import changed
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.settings import PlatformTable
 from motioncue.profile.explain import bounds_off
-from motioncue.profile.profile import KeptLaps, Output, Profile, Record, Source, differences, parse_profile
+from motioncue.profile.profile import KeptLaps, Output, Profile, Record, Source, differences, expressible, parse_profile
 from motioncue.profile.reference import NONE, Control, controls, item_of, sentences, values_of, with_item
 from motioncue.profile.tables import changed_text, differing
 from motioncue.safety.settings import Limits
@@ -152,6 +152,7 @@ STEPS = 200  # gestures that can be undone
 REASONS = 2000  # values whose reason is kept
 REASON = 300  # most characters of one
 BY_HAND = "set by hand"
+UNSAID = "because a profile cannot say none there"
 REMARK = "# changed: "
 
 CANNOT_TAKE = "save: this profile's text cannot take the values; allowed is one that names its tables"
@@ -316,7 +317,10 @@ class Editor:
             raise ConfigError("save: this run began without a profile's text")
         if muted := self.muted(self.state()["values"]):
             raise ConfigError(f"save: {', '.join(muted)} muted, allowed is with all axes heard")
-        wanted = self._engine.requested
+        felt = self._engine.requested
+        wanted = expressible(felt)  # an older recording may have no bound where there is one by default now
+        filled = differences(felt, wanted)
+        self._reasons |= {(key, str(value)): UNSAID for key, (_, value) in filled.items()}
         changes = differences(parse_profile(self._text, scaled=gains_for), wanted)
         tables = msgspec.to_builtins(wanted)
         values: dict[str, Any] = {}
@@ -327,7 +331,7 @@ class Editor:
             elif is_saved(key):
                 values[key] = after
         try:
-            text = self._with_reasons(changed_text(self._text, values), changes)
+            text = self._with_reasons(changed_text(self._text, values), changes | filled)
         except (LookupError, TypeError) as error:
             raise ConfigError(CANNOT_TAKE) from error
         saved = parse_profile(text, scaled=gains_for)

@@ -49,6 +49,7 @@ def test_what_is_no_address_is_refused_before_anything_starts(command, where):
         assert program.process.wait(30) == 2
 
 
+@pytest.mark.check
 def test_replay_plays_a_recording_replays_what_is_tuned_and_saves_it(tmp_path):
     pytest.importorskip("tomlkit")
     port = free_port()

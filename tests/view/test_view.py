@@ -7,6 +7,7 @@ import re
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -309,6 +310,24 @@ def test_a_saved_profile_has_what_overrides_of_its_tables_gave(tmp_path, platfor
     desk.save("mine.toml")
     saved = motioncue.load_profile(tmp_path / "mine.toml")
     assert (saved.cueing, saved.platform) == (engine.requested.cueing, engine.requested.platform)
+
+
+def test_what_no_text_can_say_is_saved_as_its_default_and_told(tmp_path):
+    """A recording of before a bound had a number by default has none there, and what is tuned on it can be kept."""
+    pytest.importorskip("tomlkit")
+    whole = motioncue.load_profile(PROFILE, "limits.surge_displacement.value_m=2")
+    free = msgspec.structs.replace(whole.limits.surge_displacement, jerk_m_s3=None)
+    engine = Engine(
+        msgspec.structs.replace(whole, limits=msgspec.structs.replace(whole.limits, surge_displacement=free))
+    )
+    desk = Editor(engine, motioncue.profile.profile.profile_text(PROFILE), tmp_path)
+    desk.set("cueing.surge.gain", 0.25, (1, 1))
+    desk.save("mine.toml")
+    saved = motioncue.load_profile(tmp_path / "mine.toml")
+    assert saved.cueing == engine.requested.cueing
+    assert saved.limits == whole.limits
+    told = "# changed: limits.surge_displacement.jerk_m_s3: none to 2500, because a profile cannot say none there"
+    assert told in (tmp_path / "mine.toml").read_text("utf-8").splitlines()
 
 
 def test_a_run_without_a_text_saves_nothing(tmp_path):

@@ -366,18 +366,13 @@ def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
 AnyTable = TypeVar("AnyTable", bound=msgspec.Struct)
 
 
-def expressible(profile: Profile) -> Profile:
-    """Return a profile as a text can give it: where a default is a number, no text says none, and the number counts."""
-    return _filled(profile)
-
-
-def _filled(table: AnyTable) -> AnyTable:
-    """Return a table with the defaults of what is none in it although it has a number by default."""
+def expressible(table: AnyTable) -> AnyTable:
+    """Return a profile, or a table of one, as a text gives it: no text says none where a number is the default."""
     changes: dict[str, Any] = {}
     for name, default in _defaults(type(table)).items():
         value = getattr(table, name)
         if isinstance(value, msgspec.Struct):
-            changes[name] = _filled(value)
+            changes[name] = expressible(value)
         elif value is None and isinstance(default, int | float):
             changes[name] = default
     return msgspec.structs.replace(table, **changes)

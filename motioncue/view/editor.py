@@ -320,7 +320,6 @@ class Editor:
         felt = self._engine.requested
         wanted = expressible(felt)  # an older recording may have no bound where there is one by default now
         filled = differences(felt, wanted)
-        self._reasons |= {(key, str(value)): UNSAID for key, (_, value) in filled.items()}
         changes = differences(parse_profile(self._text, scaled=gains_for), wanted)
         tables = msgspec.to_builtins(wanted)
         values: dict[str, Any] = {}
@@ -331,7 +330,7 @@ class Editor:
             elif is_saved(key):
                 values[key] = after
         try:
-            text = self._with_reasons(changed_text(self._text, values), changes | filled)
+            text = self._with_reasons(changed_text(self._text, values), changes, filled)
         except (LookupError, TypeError) as error:
             raise ConfigError(CANNOT_TAKE) from error
         saved = parse_profile(text, scaled=gains_for)
@@ -348,16 +347,20 @@ class Editor:
         before, after = self._text.splitlines(), text.splitlines()
         return {"file": str(path), "diff": list(unified_diff(before, after, "before", name, lineterm="", n=1))}
 
-    def _with_reasons(self, text: str, changes: Mapping[str, tuple[Any, Any]]) -> str:
-        """Return a profile's text that begins with a line for each changed key: from what to what, and why."""
+    def _with_reasons(
+        self, text: str, changes: Mapping[str, tuple[Any, Any]], filled: Mapping[str, tuple[Any, Any]]
+    ) -> str:
+        """Return a profile's text that begins with a line for each changed key: from what to what, and why.
+
+        `filled` are keys that no text can give as they are.
+        """
         lines = []
-        for key, (old, new) in changes.items():
+        for key, (old, new) in {**changes, **filled}.items():
             if is_saved(key):
-                why = "".join(
-                    each if each.isprintable() else "?" for each in self._reasons.get((key, str(new)), BY_HAND)
-                )
+                why = UNSAID if key in filled else self._reasons.get((key, str(new)), BY_HAND)
+                why = "".join(each if each.isprintable() else "?" for each in why)
                 lines.append(f"{REMARK}{key}: {_told(old)} to {_told(new)}, {why}\n")
-        keys = tuple(f"{REMARK}{key}:" for key in changes)  # of an earlier change, which this one replaces
+        keys = tuple(f"{REMARK}{key}:" for key in (*changes, *filled))  # of an earlier change, which this one replaces
         return "".join([*lines, *(line for line in text.splitlines(keepends=True) if not line.startswith(keys))])
 
 

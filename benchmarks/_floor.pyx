@@ -95,6 +95,7 @@ cdef extern from "floor.h" nogil:
         double k
         double descent
         double keep
+        double pace
         double cosine[3]
     void floor_adaptive(adaptive_t*, const motion_t*, cue_t*, int64_t)
     void floor_adaptive_repeat(adaptive_t*, const motion_t*, cue_t*, int64_t)
@@ -272,6 +273,7 @@ cdef class Adaptive:
         self.rig.yaw_weights[1] = weights.travel / math.radians(y.range_deg)
         self.rig.k = 0.5 * dt
         self.rig.descent, self.rig.keep = cueing.adaptation * dt, 1 - dt / cueing.return_s
+        self.rig.pace = dt / 0.2
         for i in range(3):
             self.rig.cosine[i] = 1.0
 

@@ -10,6 +10,7 @@ from reference.adaptive import Adaptive as Oracle
 from reference.classical import CHANNELS
 from same_bits import assert_same_bits
 from test_washout import rough_drive
+from trouble_helpers import pulse
 
 import motioncue
 from motioncue import ConfigError, cueing
@@ -326,6 +327,35 @@ def test_any_input_and_settings_keep_parameters_in_bounds_and_come_to_rest(overr
     for name in CHANNELS:
         assert abs(cue[name][-1]) < 1e-6, name
     assert washout.parameters == pytest.approx(start, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("adaptation", [0.02, 1000])
+def test_no_parameter_crosses_its_range_in_less_than_a_fifth_of_a_second(rng, adaptation):
+    own = adaptive(f"adaptation={adaptation}")
+    washout, bounds = cueing.design(own, RATE_HZ), bounds_of(own)
+    values = [[washout.parameters[name] for name in bounds]]
+    for row in rough_drive(rng, 1500):
+        washout.process(np.array([row]))
+        values.append([washout.parameters[name] for name in bounds])
+    spans = np.array([most - least for least, most in bounds.values()])
+    quickest = np.abs(np.diff(values, axis=0)).max(axis=0) / spans
+    assert (quickest <= PERIOD / 0.2 * (1 + 1e-9)).all()
+    assert adaptation < 1 or quickest.max() > 0.99 * PERIOD / 0.2
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_car_that_rolls_over_is_no_jolt(preset):
+    """It turns at 4 rad/s, of which a parameter takes up 5 a second: 20 rad/s^2 from tick to tick, and its own 1.8."""
+    time = np.arange(round(6 * RATE_HZ)) / RATE_HZ
+    rate = pulse(time, 2.0, 2.0 + 2 * np.pi / 4.0 + 0.2, 4.0, 0.2)
+    bend = pulse(time, 0.5, 1.7, 8.0)
+    roll = np.cumsum(rate) * PERIOD
+    over = motion_of(len(time), sway=bend, roll=(roll + np.pi) % (2 * np.pi) - np.pi, roll_rate=rate)
+    own = motioncue.load_profile("ccd-dk", "cueing.algorithm=adaptive", f"cueing.preset={preset}").cueing
+    cue = cueing.design(own, RATE_HZ).process(over)
+    steps = np.abs(np.diff(cue["roll"], 3)) * RATE_HZ**2
+    assert steps.max() < 20.0 + 1.8
+    assert np.abs(cue["roll"]).max() > 0.3
 
 
 def test_a_sustained_force_becomes_tilt_and_the_travel_returns():

@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from predictive_drives import PERIOD, RATE_HZ, drive, pose_of, profile
+from trouble_helpers import Bench, driven, turns
 
 import motioncue
 from motioncue.core.channels import MOTION_DTYPE
@@ -125,3 +126,21 @@ def test_who_changes_settings_all_the_time_does_not_keep_the_platform_on_an_old_
         if number > 200 and number % every == 0:
             pipeline.retune(f"cueing.weights.surge={chance.uniform(0.1, 1.0)}")
     assert abs(np.diff(pipeline.emitter.trace["cue"]["surge"])).max() < 0.3
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("platform", ["hexapod-simona", "box-large"])
+@pytest.mark.parametrize("at_s", [7.62, 10.58, 15.76])
+@pytest.mark.parametrize("change", ["gains.yaw", "gain"])
+def test_changed_settings_turn_the_seat_no_more_abruptly_than_a_drive_does(platform, at_s, change):
+    """The bound is that of a smooth drive, test_predictive_knocks; in a bend, where the new plan is another one."""
+    frames = driven("turns", 60)[: round((at_s + 2.0) * 60)]
+    bench = Bench(f"platform.preset={platform}", profile="ccd-dk-washout").connect()
+    before = round(at_s * 60)
+    bench.play(frames[:before], np.arange(before) / 60)
+    ticks = len(bench.trace)
+    bench.pipeline.retune({f"cueing.{change}": 0.3 if change == "gain" else 0.0})
+    bench.play(frames[before:], np.arange(len(frames) - before) / 60)
+    after = bench.trace[ticks - 3 :]
+    assert abs(after["cue"]["yaw"]).max() > 1e-3
+    assert turns(after).max() < 1.25

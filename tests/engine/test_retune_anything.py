@@ -103,6 +103,17 @@ CUEING = (
         }
     },
     {"cueing": {"algorithm": "classical", "preset": "simona", "texture": {"cutoff_hz": 90.0, "limit_m": 0.001}}},
+    {"cueing": {"algorithm": "predictive", "preset": "small"}},
+    {"cueing": {"algorithm": "predictive", "preset": "large", "gains": {"yaw": 0.0, "surge": 1.5}}},
+    {
+        "cueing": {
+            "algorithm": "predictive",
+            "preset": "medium",
+            "gain": 0.3,
+            "weights": {"travel": 20.0, "conflict": 3.0, "sway": 5.0},
+            "tilt": {"rate_limit_deg_s": 1.0},
+        }
+    },
 )
 
 
@@ -156,6 +167,7 @@ class RetuneTrouble(Trouble):
     """A simulator, a network, an operator and a tuner with arbitrary behavior."""
 
     checker = RetuneChecker
+    other = "direct"
 
     @rule(
         limits=st.sampled_from(LIMITS),
@@ -168,7 +180,7 @@ class RetuneTrouble(Trouble):
     def retune(self, limits, cueing, fade_s, hold_s, ticks, times):
         """Change any settings, several times in a row or once."""
         for i in range(times):
-            change = {**limits, **(cueing if i % 2 == 0 else {"cueing": {"algorithm": "direct"}})}
+            change = {**limits, **(cueing if i % 2 == 0 else {"cueing": {"algorithm": self.other}})}
             change |= {f"supervisor.{key}": s for key, s in (("fade_s", fade_s), ("hold_s", hold_s)) if s is not None}
             try:
                 self.bench.pipeline.retune(change)
@@ -181,7 +193,7 @@ class RetuneTrouble(Trouble):
     def flood(self, at):
         """Change settings at every tick."""
         for i in range(at):
-            self.bench.pipeline.retune({"cueing": {"algorithm": ("direct", "classical")[i % 2], **PRESET[i % 2]}})
+            self.bench.pipeline.retune({"cueing": {"algorithm": (self.other, "classical")[i % 2], **PRESET[i % 2]}})
             self.check.changed(self.bench.pipeline._tuner.profile, self.settling())
             self.bench.emitter.run(ticks=1)
 
@@ -198,8 +210,15 @@ class RetuneWashoutTrouble(RetuneTrouble):
     profile = "ccd-dk-classical"
 
 
-for machine in (RetuneTrouble, RetuneBoundedTrouble, RetuneWashoutTrouble):
+class RetuneDefaultTrouble(RetuneTrouble):
+    profile = "ccd-dk-washout"
+    overrides = ("platform.preset=hexapod-dim",)
+    other = "predictive"  # on a platform that takes a pose
+
+
+for machine in (RetuneTrouble, RetuneBoundedTrouble, RetuneWashoutTrouble, RetuneDefaultTrouble):
     machine.TestCase.settings = HARD
 TestRetuneTrouble = RetuneTrouble.TestCase
 TestRetuneBoundedTrouble = RetuneBoundedTrouble.TestCase
 TestRetuneWashoutTrouble = RetuneWashoutTrouble.TestCase
+TestRetuneDefaultTrouble = RetuneDefaultTrouble.TestCase

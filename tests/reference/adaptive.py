@@ -43,6 +43,7 @@ class Adapting:
     def __init__(self, settings: Any, dt: float, start: Any, least: Any, most: Any) -> None:
         self.start, self.least, self.most = (np.array(each, float) for each in (start, least, most))
         self.mu, self.back = settings.adaptation * dt, dt / settings.return_s
+        self.pace = 5.0 * dt  # of its range a second, a parameter at most
         self.now = self.start.copy()
         self.costs: list[tuple[float, float]] = []
 
@@ -57,7 +58,8 @@ class Adapting:
         e, by = errors[:, 0].real, errors.imag / STEP * span
         step = -self.mu / (1.0 + self.mu * np.sum(by**2)) * (by.T @ e)
         self.costs.append((0.5 * float(e @ e), 0.5 * float(np.sum((e + by @ step) ** 2))))
-        self.now = np.clip(self.now + span * step - self.back * (self.now - self.start), self.least, self.most)
+        change = np.clip(span * step - self.back * (self.now - self.start), -self.pace * span, self.pace * span)
+        self.now = np.clip(self.now + change, self.least, self.most)
 
 
 def taken(u: float, gain: float, limit: float) -> float:

@@ -22,6 +22,7 @@ cdef extern from * nogil:
     run_function adaptive_tick "mc_adaptive_tick"[3]
 
 cdef double DEGREE = M_PI / 180.0
+cdef double QUICKEST_S = 0.2  # a parameter takes no less from one bound to the other: 10 m/s^2 comes at 0.15 m/s^2 a tick
 
 
 cdef void reset(void* state) noexcept nogil:
@@ -122,7 +123,7 @@ cdef class AdaptiveWashout(Algorithm):
         theta_t' = p2 (theta_f - theta_t)              within the limit on tilt rate
         theta_q' = p3 q - p2 theta_q
         J = 1/2 (w_f (r - x''))^2 + 1/2 (w_q (q - theta'))^2 + 1/2 (w_x x)^2 + 1/2 (w_v x')^2
-        p_i' = -K s_i^2 dJ/dp_i + (p_i0 - p_i) / T     within its bounds; s_i is the difference of the bounds
+        p_i' = -K s_i^2 dJ/dp_i + (p_i0 - p_i) / T     within its bounds, s_i apart, and 5 s_i a second
 
     r - x'' is the whole error of specific force, so tilt and travel share it.  Derivatives of x, theta_t and theta_q by
     each parameter are integrated beside them and are exact for constant parameters.  Everything is the bilinear transform, x''
@@ -132,7 +133,8 @@ cdef class AdaptiveWashout(Algorithm):
     A tick descends the share mu / (1 + mu S) of the gradient, mu = K times the tick, S the sum of the squared
     derivatives of the four weighted errors by the three normalized parameters.  With errors and derivatives frozen, J is
     a quadratic whose largest curvature is at most S, so a step is always shorter than 1 / S, and J
-    cannot grow, whatever K, the input or the tick; projecting onto the bounds does not change that.  For
+    cannot grow, whatever K, the input or the tick; making any part of it shorter still, at a bound or by the bound on
+    p_i', does not change that.  For
     mu S << 1 it is plain steepest descent.  At K = 0 the parameters stay where they are and the washout is linear up to
     its limits.
 
@@ -166,6 +168,7 @@ cdef class AdaptiveWashout(Algorithm):
         self.coeffs.half_tick = 0.5 * dt
         self.coeffs.descent = settings.adaptation * dt
         self.coeffs.keep = 1.0 - dt / max(settings.return_s, dt)
+        self.coeffs.pace = dt / QUICKEST_S
         self.calls.step = mc_adaptive_one
         self.calls.reset = reset
         self.calls.coeffs = &self.coeffs

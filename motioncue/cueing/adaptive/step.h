@@ -72,7 +72,7 @@ typedef struct {
     NAME(AdaptivePair) pairs[2];
     NAME(HeaveCoeffs) heave;
     NAME(YawCoeffs) yaw;
-    real gravity, half_tick, descent, keep;
+    real gravity, half_tick, descent, keep, pace;
 } NAME(AdaptiveCoeffs);
 
 typedef struct {
@@ -99,9 +99,14 @@ INLINE real NAME(taken)(const NAME(Input) *in, real u) {
 
 INLINE real NAME(value)(const NAME(Parameter) *p, real moved) { return p->start + p->span * moved; }
 
-/* Return the next deviation of a parameter from its start, by a share of the cost's gradient, within its bounds. */
-INLINE real NAME(descended)(const NAME(Parameter) *p, real moved, real keep, real share, real gradient) {
-    const real next = keep * moved - share * gradient;
+/* Return the next deviation of a parameter from its start, by a share of the cost's gradient, within its bounds.
+ *
+ * What it multiplies may be a car that rolls over, so it goes there no faster than the pace: a step of it is a jolt.
+ */
+INLINE real NAME(descended)(
+    const NAME(AdaptiveCoeffs) *w, const NAME(Parameter) *p, real moved, real share, real gradient
+) {
+    const real next = moved + NAME(saturate)((w->keep * moved - share * gradient) - moved, w->pace);
     return NAME(pick)(next > p->high, p->high, NAME(pick)(next < p->low, p->low, next));
 }
 
@@ -166,7 +171,7 @@ INLINE real NAME(pair)(
                              + (distance_by * distance_by + speed_by * speed_by));
     }
     const real part = NAME(share)(w, squares);
-    for (int i = 0; i < 3; i++) s->moved[i] = NAME(descended)(&p[i], s->moved[i], w->keep, part, gradient[i]);
+    for (int i = 0; i < 3; i++) s->moved[i] = NAME(descended)(w, &p[i], s->moved[i], part, gradient[i]);
     out->travel = x.x;
     out->angle = angle;
     out->rate = rate;
@@ -188,7 +193,7 @@ INLINE real NAME(heave)(
     const real gradient = c->force_weight * (f - a) * force_by
         + (c->travel_weight * z.x * distance_by + c->speed_weight * z.v * speed_by);
     const real part = NAME(share)(w, force_by * force_by + (distance_by * distance_by + speed_by * speed_by));
-    s->moved = NAME(descended)(&c->parameter, s->moved, w->keep, part, gradient);
+    s->moved = NAME(descended)(w, &c->parameter, s->moved, part, gradient);
     *travel = z.x;
     return a;
 }
@@ -208,7 +213,7 @@ INLINE void NAME(yaw)(
     s->by = s->by + 2.0 * k * turned_by;
     const real gradient = c->turn_weight * (turn - turned) * rotation_by + c->angle_weight * *angle * angle_by;
     const real part = NAME(share)(w, rotation_by * rotation_by + angle_by * angle_by);
-    s->moved = NAME(descended)(&c->parameter, s->moved, w->keep, part, gradient);
+    s->moved = NAME(descended)(w, &c->parameter, s->moved, part, gradient);
 }
 
 INLINE void NAME(adaptive_in)(const NAME(AdaptiveCoeffs) *w, const real *motion, NAME(Given) *in) {

@@ -408,6 +408,7 @@ cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s
     They widen steadily, then stay gentle until a platform that is far from where it is wanted now has had time to get
     there, and then open.  The plan knows it: it does not go where it could not brake as gently.  A preview that has
     misled it may go on to, so there how fast they change widens too, lest it were free at once in the end.
+    Turning takes `EASING` to its full acceleration: a plan that gives up a rotation gives it up at once.
     """
     cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic
@@ -422,7 +423,7 @@ cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s
             s.held.scale[channel] = high * g.scale[i]
         most = gentle(s, channel) / g.scale[i]
         width = most + 2.0 * share
-        far = most * time / EASING * (1.0 + s.misled * share) if channel < 3 else 2.0
+        far = most * time / EASING * (1.0 + s.misled * share) if channel < 3 else time / EASING
         now = within(s.acceleration[channel] / g.scale[i], high)
         own = within(planned(c, g, s.leaving[channel], s.left[number] + c.ends[k]) / g.scale[i], high)
         own = now + within(own - now, far + 0.9 * width)    # so that there is a choice

@@ -94,7 +94,7 @@ cdef extern from "floor.h" nogil:
         double yaw_weights[2]
         double k
         double descent
-        double keep
+        double back
         double pace
         double cosine[3]
     void floor_adaptive(adaptive_t*, const motion_t*, cue_t*, int64_t)
@@ -272,8 +272,8 @@ cdef class Adaptive:
         self.rig.yaw_weights[0] = weights.rate / math.radians(known["yaw"])
         self.rig.yaw_weights[1] = weights.travel / math.radians(y.range_deg)
         self.rig.k = 0.5 * dt
-        self.rig.descent, self.rig.keep = cueing.adaptation * dt, 1 - dt / cueing.return_s
-        self.rig.pace = dt / 0.2
+        self.rig.descent, self.rig.back = cueing.adaptation * dt, dt / cueing.return_s
+        self.rig.pace = dt / 0.2  # a parameter takes a fifth of a second from one bound to the other at least
         for i in range(3):
             self.rig.cosine[i] = 1.0
 

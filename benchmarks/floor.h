@@ -83,7 +83,7 @@ typedef struct {
     section_t heave, heave_by;
     parameter_t heave_p, yaw_p;
     double yaw_gain, yaw_limit, yaw_corner, yaw_d, yaw_weights[2], yaw, yaw_by;
-    double k, descent, keep, pace, sine[3], cosine[3];
+    double k, descent, back, pace, sine[3], cosine[3];
     int primed;
 } adaptive_t;
 

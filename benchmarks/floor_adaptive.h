@@ -9,7 +9,7 @@ static inline double section(section_t *f, double u) {
 }
 static inline double value(const parameter_t *p) { return p->start + p->span * p->moved; }
 static inline void descend(const adaptive_t *w, parameter_t *p, double share, double gradient) {
-    const double next = p->moved + within(w->keep * p->moved - share * gradient - p->moved, w->pace);
+    const double next = p->moved - within(w->back * p->moved + share * gradient, w->pace);
     p->moved = next > p->high ? p->high : next < p->low ? p->low : next;
 }
 

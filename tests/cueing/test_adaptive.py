@@ -345,7 +345,10 @@ def test_no_parameter_crosses_its_range_in_less_than_a_fifth_of_a_second(rng, ad
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_car_that_rolls_over_is_no_jolt(preset):
-    """It turns at 4 rad/s, of which a parameter takes up 5 a second: 20 rad/s^2 from tick to tick, and its own 1.8."""
+    """It turns at 4 rad/s, of which the share takes up 5 a second: 20 rad/s^2 from tick to tick, and the car's own 1.8.
+
+    The corner frequency changes as well; with these presets it has less to work on.
+    """
     time = np.arange(round(6 * RATE_HZ)) / RATE_HZ
     rate = pulse(time, 2.0, 2.0 + 2 * np.pi / 4.0 + 0.2, 4.0, 0.2)
     bend = pulse(time, 0.5, 1.7, 8.0)

@@ -80,7 +80,7 @@ cdef extern from "motioncue/cueing/adaptive/step.h" nogil:
         double gravity              # [m/s^2]
         double half_tick            # [s]
         double descent              # adaptation per tick
-        double keep                 # share of a parameter's deviation that a tick leaves
+        double back                 # share of a parameter's deviation that a tick takes back
         double pace                 # share of its range that a parameter crosses in a tick at most
 
     ctypedef struct AdaptiveState "mc_AdaptiveState":

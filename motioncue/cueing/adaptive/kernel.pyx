@@ -133,10 +133,9 @@ cdef class AdaptiveWashout(Algorithm):
     A tick descends the share mu / (1 + mu S) of the gradient, mu = K times the tick, S the sum of the squared
     derivatives of the four weighted errors by the three normalized parameters.  With errors and derivatives frozen, J is
     a quadratic whose largest curvature is at most S, so a step is always shorter than 1 / S, and J
-    cannot grow, whatever K, the input or the tick; making any part of it shorter still, at a bound or by the bound on
-    p_i', does not change that.  For
-    mu S << 1 it is plain steepest descent.  At K = 0 the parameters stay where they are and the washout is linear up to
-    its limits.
+    cannot grow, whatever K, the input or the tick; a bound on p_i or on p_i' makes a part of it shorter still, which
+    does not change that.  For mu S << 1 it is plain steepest descent.  At K = 0 the parameters stay where they are and
+    the washout is linear up to its limits.
 
     Stability does not depend on the descent: inputs and parameters are bounded, the section has constant coefficients, and
     an angle is a weighted mean of what it follows and of itself.  An input that is not a number counts as 0.
@@ -167,7 +166,7 @@ cdef class AdaptiveWashout(Algorithm):
         self.coeffs.gravity = GRAVITY
         self.coeffs.half_tick = 0.5 * dt
         self.coeffs.descent = settings.adaptation * dt
-        self.coeffs.keep = 1.0 - dt / max(settings.return_s, dt)
+        self.coeffs.back = dt / max(settings.return_s, dt)
         self.coeffs.pace = dt / QUICKEST_S
         self.calls.step = mc_adaptive_one
         self.calls.reset = reset

@@ -72,7 +72,7 @@ typedef struct {
     NAME(AdaptivePair) pairs[2];
     NAME(HeaveCoeffs) heave;
     NAME(YawCoeffs) yaw;
-    real gravity, half_tick, descent, keep, pace;
+    real gravity, half_tick, descent, back, pace;
 } NAME(AdaptiveCoeffs);
 
 typedef struct {
@@ -106,7 +106,7 @@ INLINE real NAME(value)(const NAME(Parameter) *p, real moved) { return p->start 
 INLINE real NAME(descended)(
     const NAME(AdaptiveCoeffs) *w, const NAME(Parameter) *p, real moved, real share, real gradient
 ) {
-    const real next = moved + NAME(saturate)((w->keep * moved - share * gradient) - moved, w->pace);
+    const real next = moved - NAME(saturate)(w->back * moved + share * gradient, w->pace);
     return NAME(pick)(next > p->high, p->high, NAME(pick)(next < p->low, p->low, next));
 }
 

@@ -408,7 +408,7 @@ cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s
     They widen steadily, then stay gentle until a platform that is far from where it is wanted now has had time to get
     there, and then open.  The plan knows it: it does not go where it could not brake as gently.  A preview that has
     misled it may go on to, so there how fast they change widens too, lest it were free at once in the end.
-    Turning takes `EASING` to its full acceleration: a plan that gives up a rotation gives it up at once.
+    Turning takes `EASING` to its full acceleration; else a rotation that is wanted no more would end at once.
     """
     cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic

@@ -10,21 +10,29 @@
 #ifdef LANES /* included by itself, see below: what MC_OVER_LANES becomes on one kind of machine */
 #include "motioncue/core/real.h"
 
-/* Ticks of several rigs side by side, for algorithms whose coefficients and state are nothing but numbers. */
+/* Ticks of several rigs side by side, for algorithms whose coefficients and state are nothing but numbers.
+ *
+ * Loops over channels are unrolled, so that the compiler keeps channels in registers.  In memory, a neutral cue alone, cleared
+ * a double at a time, takes a fifth of a tick.
+ */
 
 /* Read the input channels of LANES consecutive motions, one motion a lane. */
 INLINE void NAME(read)(const double *motion, real *channels) {
+    MC_UNROLL
     for (int c = 0; c < MC_MOVING; c++) channels[c] = NAME(gather)(motion + c, MC_MOTION_SIZE);
 }
 
 /* Make every channel of the cues neutral: an algorithm may leave some unwritten. */
 INLINE void NAME(neutral)(real *channels) {
+    MC_UNROLL
     for (int c = 0; c < MC_CUE_SIZE; c++) channels[c] = ALL(0.0);
 }
 
 /* Write LANES consecutive cues, with the channels passed through from the motions. */
 INLINE void NAME(write)(const double *motion, const real *channels, double *cue) {
+    MC_UNROLL
     for (int c = 0; c < MC_MOVING; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
+    MC_UNROLL
     for (int c = MC_CUE_ONLY; c < MC_CHANNELS; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
     for (int i = 0; i < LANES; i++, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE) mc_pass(motion, cue);
 }

@@ -23,6 +23,7 @@ from motioncue.scoring.senses import felt_in_car
 
 SKIPPED = 1e-3  # share of ticks left out that matters
 LIMITED = 0.01  # share of ticks limited that matters
+SELDOM = 0.25  # share of frames after which the input was lost that is no accident
 UNFOUND = 0.1  # share of plans that were not found that matters: on hard drives it is a few in a hundred
 DEGREES = 57.29577951308232
 
@@ -167,6 +168,13 @@ def verdict(stats: Mapping[str, Any], rate_hz: float | None = None) -> Verdict:
     if not packets or any(output["refused"] for output in stats["outputs"]):
         return Verdict(
             "bad", "the platform did not get every packet: see the rows below, and the endpoint in the profile"
+        )
+    losses = sum(move.get("reason") == "input_lost" for move in stats["transitions"])
+    if losses > max(3, SELDOM * stats["frames_received"]):
+        return Verdict(
+            "warn",
+            "frames are farther apart than they are held, so the platform goes down between them: set "
+            "`supervisor.hold_s` to two and a half of their intervals, or let the simulator send more",
         )
     if not any(move["to"] == "RUNNING" for move in stats["transitions"]):
         return Verdict(

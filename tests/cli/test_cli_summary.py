@@ -52,6 +52,8 @@ def test_a_good_run_is_well():
         ({"outputs": [{**OUTPUT, "unheard": 3}]}, "nobody heard"),
         ({"transitions": [*DROVE, {"t": 2.0, "to": "FAULT", "reason": "not_finite"}]}, "there was a fault"),
         ({"transitions": []}, "never driven"),
+        ({"frames_received": 80, "transitions": [{"t": 1.0, "to": "PARKING", "reason": "input_lost"}] * 70}, "hold_s"),
+        ({"frames_received": 80, "transitions": [{"t": 1.0, "to": "PARKING", "reason": "input_lost"}] * 9}, "never driven"),
         ({"skipped": 40}, "ticks were left out"),
         ({"events": {"teleport": 1}}, "the drive was not whole"),
         ({"rejected": {"size": 1}}, "the drive was not whole"),

@@ -53,7 +53,7 @@ def test_a_good_run_is_well():
         ({"transitions": [*DROVE, {"t": 2.0, "to": "FAULT", "reason": "not_finite"}]}, "there was a fault"),
         ({"transitions": []}, "never driven"),
         ({"frames_received": 80, "transitions": [{"t": 1.0, "to": "PARKING", "reason": "input_lost"}] * 70}, "hold_s"),
-        ({"frames_received": 80, "transitions": [{"t": 1.0, "to": "PARKING", "reason": "input_lost"}] * 9}, "never driven"),
+        ({"frames_received": 80, "transitions": [{"t": 1.0, "to": "PARKING", "reason": "input_lost"}] * 9}, "never"),
         ({"skipped": 40}, "ticks were left out"),
         ({"events": {"teleport": 1}}, "the drive was not whole"),
         ({"rejected": {"size": 1}}, "the drive was not whole"),

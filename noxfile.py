@@ -132,7 +132,8 @@ def wheel(session):
             session.error(f"imported {where}, not the wheel")
         said = session.run("motioncue", "demo", "--duration", "8", "--json", silent=True)  # rises and sinks as well
         drove = json.loads(said.splitlines()[-1])
-        if "RUNNING" not in [each["to"] for each in drove["transitions"]] or drove["rejected"]:
+        ran = "RUNNING" in [each["to"] for each in drove["transitions"]]
+        if not (ran and drove["frames_received"] and drove["packets_sent"]) or drove["rejected"]:
             session.error(f"the demo did not drive: {drove}")
         # What can be missing in a wheel or differ in it: declarations, names, data; its code is that of the tree.
         chosen = {

@@ -13,7 +13,7 @@
 /* Ticks of several rigs side by side, for algorithms whose coefficients and state are nothing but numbers.
  *
  * Loops over channels are unrolled, so that the compiler keeps channels in registers.  In memory, a neutral cue alone, cleared
- * a double at a time, takes a fifth of a tick.
+ * a double at a time, takes a tenth of a tick.
  */
 
 /* Read the input channels of LANES consecutive motions, one motion a lane. */

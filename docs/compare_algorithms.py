@@ -29,7 +29,7 @@ PROFILE = "ccd-dk-classical"
 DRIVES = ("sample", "tour", "turns", "brake")
 SIZES = ("small", "medium", "large")
 PLATFORMS = ("box-large", "hexapod-simona", "box-small", "hexapod-dim")
-CONFLICT = ("cueing.weights.conflict=2",)
+CONFLICT = ("cueing.weights.conflict=1.8",)
 SHARES = 1.0, 0.8, 0.6, 0.4, 0.2, 0.0  # of the fast tilt of `optimal`, that `predictive` is to have
 
 

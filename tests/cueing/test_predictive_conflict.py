@@ -7,7 +7,8 @@ from scipy import signal
 
 import motioncue
 from motioncue.core.channels import GRAVITY
-from motioncue.cueing.predictive.horizon import CONFLICT, conflict_step
+from motioncue.cueing.predictive import horizon
+from motioncue.cueing.predictive.horizon import CONFLICT, LEAN, TILTS, conflict_step
 from motioncue.scoring.quality import conflict
 
 BY_FORCE, DAMPING, STIFFNESS = CONFLICT
@@ -25,6 +26,36 @@ def test_it_is_that_of_the_score_for_small_forces(axis, omega):
     found = conflict(force, np.zeros_like(force), upright, 20.0)[whole]
     gain = abs(np.polyval(MODEL[0], 1j * omega) / np.polyval(MODEL[1], 1j * omega))
     assert np.sqrt(np.mean(found**2)) == pytest.approx(gain * np.sqrt(np.mean(wave[whole] ** 2)), rel=0.02)
+
+
+@pytest.mark.parametrize("sense", [0, 1])
+@pytest.mark.parametrize("omega", [1.0, 1.3, 3.0, 8.0])
+def test_a_lean_makes_more_of_it_than_its_force_as_in_the_score(sense, omega):
+    """The canals' expectation does not follow a turn wholly."""
+    channel, by_angle = TILTS[sense]
+    time = np.arange(0.0, 150.0, 0.02)
+    angle = 0.005 * np.sin(omega * time)
+    force, rates = np.zeros((len(time), 3)), np.zeros((len(time), 3))
+    force[:, sense] = by_angle * np.sin(angle)
+    force[:, 2] = GRAVITY * np.cos(angle)
+    rates[:, channel - 3] = np.gradient(angle, time)
+    found = conflict(force, rates, force / GRAVITY, 50.0)[len(time) // 2 :]
+    by_force = np.polyval(MODEL[0], 1j * omega) / np.polyval(MODEL[1], 1j * omega)
+    expected = abs(by_force * (1.0 + LEAN[0] + LEAN[1] * 1j * omega)) * GRAVITY * 0.005 * np.sqrt(0.5)
+    assert np.sqrt(np.mean(found**2)) == pytest.approx(expected, rel=0.03)
+
+
+def test_a_plan_counts_force_and_lean():
+    """Of accelerations of surge and pitch by chance: what the equations make of them, and the state that a tick keeps."""
+    rng, step_s = np.random.default_rng(5), 0.01
+    push = rng.normal(0.0, 1.0, (300, 2)).cumsum(axis=0) * [0.05, 0.01]
+    begin = (np.array([[0.1], [0.02]]), np.array([[-0.2], [0.05]]), np.zeros((1, 1)), np.array([[0.1], [-0.05]]))
+    rows = horizon._course(begin, push[:, :, None], np.zeros((300, 1, 1)), step_s, (0, 4), (0,), [0])
+    angle, rate = rows.place[:, 1, 0], rows.speed[:, 1, 0]
+    acting = push[:, 0] + GRAVITY * (angle * (1.0 + LEAN[0]) + LEAN[1] * rate)
+    a, b = np.array([[-DAMPING, -STIFFNESS], [1.0, 0.0]]), np.array([[BY_FORCE], [0.0]])
+    _, found, _ = signal.lsim((a, b, np.eye(2), np.zeros((2, 1))), acting, np.arange(300) * step_s, [0.1, -0.05])
+    assert rows.conflict[:, :, 0] == pytest.approx(found, abs=1e-9)
 
 
 def test_a_step_of_it_is_exact_for_a_force_along_a_line():
@@ -53,3 +84,15 @@ def test_a_weight_lowers_it(rng, platform):
     )
     assert weighed < 0.95 * free
     assert more < weighed
+
+
+def test_it_is_weighed_alike_forward_and_sideways():
+    """A box is the same both ways; plans of the two are a tick apart."""
+    time = np.arange(12000) / RATE_HZ
+    found = []
+    for axis in ("surge", "sway"):
+        motion = np.zeros(len(time), motioncue.MOTION_DTYPE)
+        motion[axis] = 1.5 * np.sin(1.29 * time) + np.sin(0.5 * time)
+        cues = motioncue.cue(profile("cueing.weights.conflict=4", platform="box-small"), motion)
+        found.append(np.sqrt(np.mean(cues[axis][4000:] ** 2)))
+    assert found[0] == pytest.approx(found[1], rel=0.05)

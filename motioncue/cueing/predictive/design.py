@@ -64,7 +64,7 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
         )
     tilt = settings.tilt
     tilting = np.radians(
-        [tilt.rate_limit_deg_s, tilt.hurry_deg_s, _burst_deg(tilt, bounds), tilt.acceleration_limit_deg_s2]
+        [tilt.rate_limit_deg_s, tilt.hurry_deg_s, _burst_deg(settings, bounds), tilt.acceleration_limit_deg_s2]
     ).tolist()
     try:
         return PredictiveKernel(
@@ -267,12 +267,14 @@ def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:
     return half, speed, acceleration
 
 
-def _burst_deg(tilt: Tilt, bounds: Bounds) -> float:
-    """Return how much tilt has to wait before it is fast [deg]."""
-    if tilt.burst_deg is not None:
-        return tilt.burst_deg if tilt.burst_deg < NEVER_DEG else np.inf  # whatever its share makes of it
+def _burst_deg(settings: Predictive, bounds: Bounds) -> float:
+    """Return how much tilt has to wait before it is fast [deg]: less where the conflict already weighs turning."""
+    given = settings.tilt.burst_deg
+    if given is not None:
+        return given if given < NEVER_DEG else np.inf  # whatever its share makes of it
     slides = _sizes(_moving(bounds))[0][:2]  # of surge and sway
-    return float(np.interp(np.max(slides, where=np.isfinite(slides), initial=0.0), SLIDES_M, BURSTS_DEG))
+    each = np.interp(np.where(np.isfinite(slides), slides, 0.0), SLIDES_M, BURSTS_DEG)
+    return float(np.mean(each)) / (1.0 + settings.weights.conflict)
 
 
 def _guard(bounds: Bounds) -> Array:

@@ -41,8 +41,13 @@ GAINS = ((0.8, -0.4),) * 3 + ((1.0, -1.0),) * 3
 
 CONFLICT = (0.3, 1.0 / 3.0, 5.0 / 3.0)
 """Conflict c between sensed and expected vertical by a specific force f: 0.3 s / (s^2 + s/3 + 5/3), for each sense.
-The model of `motioncue.scoring.quality` about upright, with tau = 2 s, Ka = 0.1, Kvc = 5, Kac = 0.5, where all of f
-is taken for acceleration: c' = ((1 - Ka) f - Kvc x - c) / (1 + Kac) / tau, x' = c."""
+The model of `motioncue.scoring.quality` about upright, with tau = 2 s, Ka = 0.1, Kvc = 5, Kac = 0.5:
+c' = ((1 - Ka) f + Ka p - Kvc x - c) / (1 + Kac) / tau + (1 - Kw) / (1 + Kwc) p', x' = c, where p is what a tilt has of
+gravity."""
+
+LEAN = (1.0 / 9.0, 3.0 / 11.0)
+"""What p and p' [s] count as much as, in f: Ka / (1 - Ka) and (1 - Kw) / (1 + Kwc) (1 + Kac) tau / (1 - Ka), with Kw = 0.1
+and Kwc = 10, for tilts that the canals follow."""
 
 TILTS = {0: (4, GRAVITY), 1: (3, -GRAVITY)}  # sense of force: the channel that tilts, and the force by its angle
 TILTING = (3, 4)  # channels whose rate is bounded for the sake of the occupant
@@ -143,7 +148,7 @@ class _Rows(NamedTuple):
     organs: Array
     errors: Array
     force: Array
-    """Specific force on the platform, of senses whose conflict counts."""
+    """Force that the conflict follows, of senses whose conflict counts: specific force on the platform, and lean."""
     conflict: Array
     """Conflict and its integral by turns, of these."""
 
@@ -205,6 +210,11 @@ def _course(
     entering = (1.0 - kept)[:, None] * 0.5 * (errors[:-1] + errors[1:])
     organs = _recursion(np.diag(kept), np.concatenate([organs, entering]))
     force = (car - errors)[:, at]
+    for row, sense in enumerate(senses[k] for k in at):
+        channel, by_angle = TILTS.get(sense, (-1, 0.0))
+        if channel in channels:
+            k = channels.index(channel)
+            force[:, row] += by_angle * (LEAN[0] * place[:, k] + LEAN[1] * speed[:, k])
     if at:
         own, before, after = conflict_step(step_s)
         by_force = force[:-1, :, None] * before[:, None] + force[1:, :, None] * after[:, None]

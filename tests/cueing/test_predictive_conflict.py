@@ -46,7 +46,7 @@ def test_a_lean_makes_more_of_it_than_its_force_as_in_the_score(sense, omega):
 
 
 def test_a_plan_counts_force_and_lean():
-    """Of accelerations of surge and pitch by chance: what the equations make of them, and the state that a tick keeps."""
+    """Of accelerations of surge and pitch by chance, what the equations make of them."""
     rng, step_s = np.random.default_rng(5), 0.01
     push = rng.normal(0.0, 1.0, (300, 2)).cumsum(axis=0) * [0.05, 0.01]
     begin = (np.array([[0.1], [0.02]]), np.array([[-0.2], [0.05]]), np.zeros((1, 1)), np.array([[0.1], [-0.05]]))

@@ -12,7 +12,7 @@ from motioncue.core.channels import AHEAD_S
 from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, Program, blocks, nodes, program
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
-from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Tilt, Travel, Turn, Weights, Workspace
+from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Travel, Turn, Weights, Workspace
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import MOST_ACTUATORS, MOST_STRAIGHT, Kinematics

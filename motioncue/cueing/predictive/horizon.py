@@ -46,8 +46,8 @@ c' = ((1 - Ka) f + Ka p - Kvc x - c) / (1 + Kac) / tau + (1 - Kw) / (1 + Kwc) p'
 gravity."""
 
 LEAN = (1.0 / 9.0, 3.0 / 11.0)
-"""What p and p' [s] count as much as, in f: Ka / (1 - Ka) and (1 - Kw) / (1 + Kwc) (1 + Kac) tau / (1 - Ka), with Kw = 0.1
-and Kwc = 10, for tilts that the canals follow."""
+"""What p and p' [s] count beside it, in shares of f: Ka / (1 - Ka) and (1 - Kw) / (1 + Kwc) (1 + Kac) tau / (1 - Ka),
+with Kw = 0.1 and Kwc = 10, for tilts that the canals follow."""
 
 TILTS = {0: (4, GRAVITY), 1: (3, -GRAVITY)}  # sense of force: the channel that tilts, and the force by its angle
 TILTING = (3, 4)  # channels whose rate is bounded for the sake of the occupant

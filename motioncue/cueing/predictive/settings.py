@@ -121,8 +121,8 @@ class Tilt(Table, frozen=True, kw_only=True):
     """The same in a burst [deg/s]: a short fast tilt may be felt less than a wait."""
     burst_deg: Annotated[float, msgspec.Meta(ge=0, le=180)] | None = None
     """How far it has to turn beyond what is slow in the next half second before it is that fast [deg]; 180: never.
-    Without it, 2.3 where the seat slides up to 0.3 m from neutral, to 3.5 from 0.7 m on, since a slide bridges the wait;
-    the mean of surge and sway, over 1 + `weights.conflict`, which weighs turning by itself."""
+    Without it, 2.3 where the seat slides up to 0.3 m from neutral, to 3.5 from 0.7 m on, since a slide bridges the
+    wait; the mean of surge and sway, over 1 + `weights.conflict`, which weighs turning by itself."""
     fast_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.22
     """Share of the time in which it should tilt fast: with less of late, a burst takes as little as a quarter of
     `burst_deg`, with more, up to 1.35 times it."""

@@ -93,12 +93,6 @@ static inline void mc_fetch(const double *motion, const double *cue) { (void)mot
 #else
 #define MC_OF_MACHINES(f) {f##_any}
 #endif
-#if defined(__GNUC__) && !defined(_WIN32)
-#define MC_ANY_LANES 2 /* supported by every x86-64 and ARM64 */
-#else
-#define MC_ANY_LANES 1 /* a compiler without vectors, or one that does not align them */
-#endif
-
 typedef struct {
     const char *name;
     int lanes;

@@ -199,6 +199,24 @@ INLINE void NAME(turn)(NAME(Turn) *t, real angle) {
     NAME(sin_cos)(angle, &t->sine, &t->cosine);
 }
 
+/* Of two angles or sines.  One rig has them side by side where it can, in little more than the time of one. */
+INLINE void NAME(sin_cos_of_two)(real x, real y, real *sin_x, real *cos_x, real *sin_y, real *cos_y) {
+#if LANES == 1 && MC_ANY_LANES == 2
+    mc_reals_pair sine, cosine;
+    mc_sin_cos_pair((mc_reals_pair){x, y}, &sine, &cosine);
+    *sin_x = sine[0], *cos_x = cosine[0];
+    *sin_y = sine[1], *cos_y = cosine[1];
+#else
+    NAME(sin_cos)(x, sin_x, cos_x);
+    NAME(sin_cos)(y, sin_y, cos_y);
+#endif
+}
+INLINE void NAME(two_turns)(NAME(Turn) *t, real first, real second) {
+    t[0].angle = first;
+    t[1].angle = second;
+    NAME(sin_cos_of_two)(first, second, &t[0].sine, &t[0].cosine, &t[1].sine, &t[1].cosine);
+}
+
 /* asin(x) = x + x z P(z), z = x^2 up to 1/4; above 1/2 by the half-angle formula, corrected for the rounding of its
    root. */
 INLINE real NAME(arc_sine)(real x) {
@@ -221,6 +239,16 @@ INLINE real NAME(arc_sine)(real x) {
         y = NAME(pick)(outer, MC_QUARTER_PI - (low - (MC_QUARTER_PI - 2.0 * head)), y);
     }
     return NAME(with_sign)(y, x);
+}
+
+INLINE void NAME(two_arc_sines)(const real *x, real *out) {
+#if LANES == 1 && MC_ANY_LANES == 2
+    const mc_reals_pair both = mc_arc_sine_pair((mc_reals_pair){x[0], x[1]});
+    out[0] = both[0], out[1] = both[1];
+#else
+    out[0] = NAME(arc_sine)(x[0]);
+    out[1] = NAME(arc_sine)(x[1]);
+#endif
 }
 
 /* Return the angle of the vector (x, y) from the x axis [rad], as atan2(y, x).
@@ -458,9 +486,22 @@ static inline int64_t mc_reduce_far(double x, double *r, double *tail) {
 #define MC_HALF_PI_3 0x1.3198a2e0p-69
 #define MC_HALF_PI_4 0x1.b839a252049c1p-104
 
+#if defined(__GNUC__) && !defined(_WIN32)
+#define MC_ANY_LANES 2 /* supported by every x86-64 and ARM64 */
+#else
+#define MC_ANY_LANES 1 /* a compiler without vectors, or one that does not align them */
+#endif
+
+#define MC_REAL
+#if MC_ANY_LANES == 2 /* for what one rig does twice, before what uses it */
+#define LANES 2
+#define NAME(x) mc_##x##_pair
+#include "motioncue/core/real.h"
+#undef LANES
+#undef NAME
+#endif
 #define LANES 1
 #define NAME(x) mc_##x
-#define MC_REAL
 #include "motioncue/core/real.h"
 #undef MC_REAL
 #undef LANES

@@ -154,8 +154,7 @@ static inline int mc_frame_inverse(
    turn, x of a frame yawed and pitched, y of one yawed, z. */
 static inline void mc_by_channels(const int *kinds, int count, const double *pose, double *rows) {
     double sp, cp, sy, cy;
-    mc_sin_cos(pose[4], &sp, &cp);
-    mc_sin_cos(pose[5], &sy, &cy);
+    mc_sin_cos_of_two(pose[4], pose[5], &sp, &cp, &sy, &cy);
     for (int i = 0; i < count; i++) {
         double *row = rows + 6 * i;
         const double along = cy * row[3] + sy * row[4], across = cy * row[4] - sy * row[3];
@@ -209,8 +208,7 @@ static inline int mc_table_inverse(
     mc_on_tables(p, pose, tables, own);
     reached = mc_frame_inverse(p, own, straight, positions, rows);
     if (!rows) return reached;
-    mc_sin_cos(pose[4], &sp, &cp);
-    mc_sin_cos(pose[5], &sy, &cy);
+    mc_sin_cos_of_two(pose[4], pose[5], &sp, &cp, &sy, &cy);
     yawed[3] = cy * sp / cp, yawed[4] = sy * sp / cp, yawed[5] = 1.0; /* yaw's change by turns about the base axes */
     for (int i = 0; i < p->count; i++) {
         double *row = rows + 6 * i, r[6];
@@ -325,8 +323,7 @@ typedef struct {
 /* R of roll, pitch, yaw (z-y-x), row by row. */
 INLINE void NAME(rotation)(const real *angles, real *r) {
     real sr, cr, sp, cp, sy, cy;
-    NAME(sin_cos)(angles[0], &sr, &cr);
-    NAME(sin_cos)(angles[1], &sp, &cp);
+    NAME(sin_cos_of_two)(angles[0], angles[1], &sr, &cr, &sp, &cp);
     NAME(sin_cos)(angles[2], &sy, &cy);
     r[0] = cp * cy, r[1] = sr * sp * cy - cr * sy, r[2] = cr * sp * cy + sr * sy;
     r[3] = cp * sy, r[4] = sr * sp * sy + cr * cy, r[5] = cr * sp * sy - sr * cy;

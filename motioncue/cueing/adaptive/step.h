@@ -219,8 +219,7 @@ INLINE void NAME(yaw)(
 INLINE void NAME(adaptive_in)(const NAME(AdaptiveCoeffs) *w, const real *motion, NAME(Given) *in) {
     const real g = w->gravity;
     real sr, cr, sp, cp;
-    NAME(sin_cos)(motion[MC_ROLL], &sr, &cr);
-    NAME(sin_cos)(motion[MC_PITCH], &sp, &cp);
+    NAME(sin_cos_of_two)(motion[MC_ROLL], motion[MC_PITCH], &sr, &cr, &sp, &cp);
     in->force[0] = NAME(taken)(&w->pairs[0].force, motion[MC_SURGE] + g * sp);
     in->force[1] = NAME(taken)(&w->pairs[1].force, motion[MC_SWAY] - g * sr * cp);
     in->force[2] = NAME(taken)(&w->heave.force, g * (1.0 - cr * cp) - motion[MC_HEAVE]);
@@ -279,8 +278,7 @@ INLINE void NAME(adaptive_step)(
     out.travel[1] = left.travel;
     out.rates[0] = -left.rate;
     out.rates[1] = nose.rate;
-    NAME(turn)(&s->platform[0], -left.angle);
-    NAME(turn)(&s->platform[1], nose.angle);
+    NAME(two_turns)(s->platform, -left.angle, nose.angle);
     out.roll = s->platform[0];
     out.pitch = s->platform[1];
     NAME(cue_of)(w->gravity, &out, &s->platform[2], cue);

@@ -259,8 +259,7 @@ INLINE void NAME(pick_3)(flag f, const real *yes, real *v) {
 INLINE void NAME(washout_in)(const NAME(WashoutCoeffs) *w, const real *motion, NAME(Demand) *in) {
     const real g = w->gravity;
     real sr, cr, sp, cp;
-    NAME(sin_cos)(motion[MC_ROLL], &sr, &cr);
-    NAME(sin_cos)(motion[MC_PITCH], &sp, &cp);
+    NAME(sin_cos_of_two)(motion[MC_ROLL], motion[MC_PITCH], &sr, &cr, &sp, &cp);
 
     /* Sustained: specific force f = a - g in body axes.  Onset: acceleration.  Then body rates. */
     real u[8] = {
@@ -307,10 +306,11 @@ INLINE void NAME(washout_sustain)(const NAME(WashoutCoeffs) *w, NAME(WashoutStat
 INLINE void NAME(washout_aim)(const NAME(WashoutCoeffs) *w, NAME(Demand) *in) {
     const flag linear = w->linear != ALL(0.0);
     MC_UNROLL
-    for (int i = 0; i < 2; i++) {
-        const real sine = NAME(saturate)(in->g_sin[i], ALL(1.0));
-        in->aim[i] = NAME(arc_sine)(sine);
-        if (NAME(any)(linear)) in->aim[i] = NAME(pick)(linear, sine, in->aim[i]);
+    for (int i = 0; i < 2; i++) in->g_sin[i] = NAME(saturate)(in->g_sin[i], ALL(1.0));
+    NAME(two_arc_sines)(in->g_sin, in->aim);
+    if (NAME(any)(linear)) {
+        MC_UNROLL
+        for (int i = 0; i < 2; i++) in->aim[i] = NAME(pick)(linear, in->g_sin[i], in->aim[i]);
     }
 }
 
@@ -413,8 +413,7 @@ INLINE void NAME(washout_move)(
 
     real lean[2] = {s->rotation[0].integrals.v - s->tilt[1].angle, s->rotation[1].integrals.v + s->tilt[0].angle};
     if (NAME(any)(w->textured != ALL(0.0))) NAME(roughen)(w, s, motion, out, lean);
-    NAME(turn)(&s->platform[0], lean[0]);
-    NAME(turn)(&s->platform[1], lean[1]);
+    NAME(two_turns)(s->platform, lean[0], lean[1]);
     out->roll = s->platform[0];
     out->pitch = s->platform[1];
     out->yaw = s->rotation[2].integrals.v;

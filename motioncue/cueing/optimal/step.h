@@ -101,9 +101,6 @@ INLINE real NAME(follow)(const NAME(PairCoeffs) *c, NAME(Following) *s, real tar
     return change;
 }
 
-/* Return the angle at which gravity's share along the platform is that of a small angle `lean`. */
-INLINE real NAME(leaning)(real lean) { return NAME(arc_sine)(NAME(saturate)(lean, ALL(1.0))); }
-
 /* Compute the car's specific force less that of standing level, and its rates as those of the platform's Euler angles. */
 INLINE void NAME(optimal_in)(
     const NAME(OptimalCoeffs) *c, const NAME(OptimalState) *s, const real *motion, real *force, real *rate
@@ -111,8 +108,7 @@ INLINE void NAME(optimal_in)(
     const NAME(PairCoeffs) *p = c->pairs;
     const real g = c->gravity;
     real sr, cr, sp, cp, rates[3], euler[3];
-    NAME(sin_cos)(motion[MC_ROLL], &sr, &cr);
-    NAME(sin_cos)(motion[MC_PITCH], &sp, &cp);
+    NAME(sin_cos_of_two)(motion[MC_ROLL], motion[MC_PITCH], &sr, &cr, &sp, &cp);
     force[0] = NAME(saturate)(p[0].force_gain * (motion[MC_SURGE] + g * sp), p[0].force_limit);
     force[1] = NAME(saturate)(p[1].force_gain * (motion[MC_SWAY] - g * sr * cp), p[1].force_limit);
     force[2] = NAME(saturate)(p[2].force_gain * (motion[MC_HEAVE] + g * (cr * cp - 1.0)), p[2].force_limit);
@@ -138,12 +134,14 @@ INLINE void NAME(optimal_step)(const NAME(OptimalCoeffs) *c, NAME(OptimalState) 
     out.travel[0] = travel[0];
     out.travel[1] = travel[1];
     out.travel[2] = -travel[2];
+    /* Lean to where gravity's share along the platform is that of a small angle. */
+    const real sines[2] = {NAME(saturate)(lean[0], ALL(1.0)), NAME(saturate)(lean[1], ALL(1.0))};
+    NAME(two_arc_sines)(sines, lean);
     const real hz = c->ticks_per_second;
-    out.rates[1] = NAME(follow)(&c->pairs[0], &s->angles[0], NAME(leaning)(lean[0]), rate[0]) * hz;
-    out.rates[0] = -NAME(follow)(&c->pairs[1], &s->angles[1], NAME(leaning)(lean[1]), rate[1]) * hz;
+    out.rates[1] = NAME(follow)(&c->pairs[0], &s->angles[0], lean[0], rate[0]) * hz;
+    out.rates[0] = -NAME(follow)(&c->pairs[1], &s->angles[1], lean[1], rate[1]) * hz;
     out.rates[2] = NAME(follow)(&c->pairs[2], &s->angles[2], lean[2], rate[2]) * hz;
-    NAME(turn)(&s->platform[0], -s->angles[1].angle);
-    NAME(turn)(&s->platform[1], s->angles[0].angle);
+    NAME(two_turns)(s->platform, -s->angles[1].angle, s->angles[0].angle);
     out.roll = s->platform[0];
     out.pitch = s->platform[1];
     out.yaw = s->angles[2].angle;

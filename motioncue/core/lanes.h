@@ -93,6 +93,7 @@ static inline void mc_fetch(const double *motion, const double *cue) { (void)mot
 #else
 #define MC_OF_MACHINES(f) {f##_any}
 #endif
+
 typedef struct {
     const char *name;
     int lanes;

@@ -10,6 +10,7 @@ cdef extern from "motioncue/core/real.h" nogil:
         double cosine
 
     void turn "mc_turn"(Turn* t, double angle)
+    void two_turns "mc_two_turns"(Turn* t, double first, double second)
 
     # Within 1 ulp, with the same bits on every machine.
     void sin_cos "mc_sin_cos"(double x, double* sine, double* cosine)      # x [rad]
@@ -24,8 +25,7 @@ cdef inline void up_vector(const Turn* known, double roll, double pitch, double 
     """
     cdef Turn turns[3]
     if known == NULL or known[0].angle != roll or known[1].angle != pitch or known[2].angle != yaw:
-        turn(&turns[0], roll)
-        turn(&turns[1], pitch)
+        two_turns(turns, roll, pitch)
         turn(&turns[2], yaw)
         known = turns
     cdef double level = known[0].cosine * known[1].sine

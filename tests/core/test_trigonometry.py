@@ -194,3 +194,14 @@ def test_no_angle_needs_undefined_behavior(tmp_path):
     program = compiled(tmp_path, "turns", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
     done = subprocess.run([program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "as the C library\n", "")
+
+
+def test_two_at_a_time_have_the_bits_of_each_alone(probe, rng):
+    """Whichever of the two is small, large, farther than a million turns, or no number."""
+    kinds = [0.0, -0.0, 0.3, -0.6, 0.5, 1.0, -1.5, 3.0, 1e4, 2e7, 1e300, 1e-310, math.inf, math.nan]
+    x = np.concatenate([list(itertools.product(kinds, kinds)), rng.uniform(-2.0, 2.0, (2000, 2))])
+    out = np.empty((3, *x.shape))
+    probe.by_twos(x, out)
+    alone = [*sines(probe, x.ravel()), arc_sines(probe, x.ravel())]
+    for found, single in zip(out, alone, strict=True):
+        assert_same_bits(found.ravel(), single)

@@ -256,6 +256,18 @@ def sines(const double[::1] x not None, double[::1] sine not None, double[::1] c
         sin_cos(x[i], &sine[i], &cosine[i])
 
 
+cdef extern from "motioncue/core/real.h" nogil:
+    void sin_cos_of_two "mc_sin_cos_of_two"(double x, double y, double* sin_x, double* cos_x, double* sin_y, double* cos_y)
+    void two_arc_sines "mc_two_arc_sines"(const double* x, double* out)
+
+
+def by_twos(const double[:, ::1] x not None, double[:, :, ::1] out not None):
+    """Fill the sines, cosines and arc sines of the two numbers in each row."""
+    for i in range(x.shape[0]):
+        sin_cos_of_two(x[i, 0], x[i, 1], &out[0, i, 0], &out[1, i, 0], &out[0, i, 1], &out[1, i, 1])
+        two_arc_sines(&x[i, 0], &out[2, i, 0])
+
+
 def arc_sines(const double[::1] x not None, double[::1] out not None):
     """Fill `out`."""
     for i in range(x.shape[0]):

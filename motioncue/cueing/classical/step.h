@@ -302,7 +302,7 @@ INLINE void NAME(washout_sustain)(const NAME(WashoutCoeffs) *w, NAME(WashoutStat
     in->g_sin[1] = NAME(sustained)(&w->tilt[1], held, &s->tilt[1], in->g_sin[1]);
 }
 
-/* Convert the sines into angles. */
+/* Convert the sines, held to 1, into angles. */
 INLINE void NAME(washout_aim)(const NAME(WashoutCoeffs) *w, NAME(Demand) *in) {
     const flag linear = w->linear != ALL(0.0);
     MC_UNROLL

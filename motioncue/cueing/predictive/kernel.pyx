@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 from motioncue.core.blend cimport smooth
 from motioncue.core.interfaces cimport AHEAD, Algorithm, structure_number
 from motioncue.core.records cimport Cue, Motion
-from motioncue.core.rotation cimport Turn, turn
+from motioncue.core.rotation cimport Turn, turn, two_turns
 from motioncue.cueing.predictive.motion_predictor cimport (
     NODES, PAST, MotionPredictorCoeffs, observe_motion, predict_motion,
 )
@@ -598,8 +598,7 @@ cdef void fill_cue(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noex
         out.rates[i] = s.speed[3 + i]
     out.a[2] = -out.a[2]
     out.travel[2] = -out.travel[2]
-    turn(&s.platform[0], s.place[3])
-    turn(&s.platform[1], s.place[4])
+    two_turns(s.platform, s.place[3], s.place[4])
     out.roll = s.platform[0]
     out.pitch = s.platform[1]
     out.yaw = s.place[5]

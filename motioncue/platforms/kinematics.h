@@ -154,7 +154,8 @@ static inline int mc_frame_inverse(
    turn, x of a frame yawed and pitched, y of one yawed, z. */
 static inline void mc_by_channels(const int *kinds, int count, const double *pose, double *rows) {
     double sp, cp, sy, cy;
-    mc_sin_cos_of_two(pose[4], pose[5], &sp, &cp, &sy, &cy);
+    mc_sin_cos(pose[4], &sp, &cp);
+    mc_sin_cos(pose[5], &sy, &cy);
     for (int i = 0; i < count; i++) {
         double *row = rows + 6 * i;
         const double along = cy * row[3] + sy * row[4], across = cy * row[4] - sy * row[3];
@@ -208,7 +209,8 @@ static inline int mc_table_inverse(
     mc_on_tables(p, pose, tables, own);
     reached = mc_frame_inverse(p, own, straight, positions, rows);
     if (!rows) return reached;
-    mc_sin_cos_of_two(pose[4], pose[5], &sp, &cp, &sy, &cy);
+    mc_sin_cos(pose[4], &sp, &cp);
+    mc_sin_cos(pose[5], &sy, &cy);
     yawed[3] = cy * sp / cp, yawed[4] = sy * sp / cp, yawed[5] = 1.0; /* yaw's change by turns about the base axes */
     for (int i = 0; i < p->count; i++) {
         double *row = rows + 6 * i, r[6];

@@ -6,6 +6,8 @@ from predictive_drives import RATE_HZ, profile
 
 from motioncue import cueing
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.cueing.predictive import design as predictive
+from motioncue.platforms import build as platforms
 
 
 def test_tilt_stays_below_its_rate_limit():
@@ -18,6 +20,24 @@ def test_tilt_stays_below_its_rate_limit():
     assert 2.8 < np.degrees(np.abs(cues["roll_rate"]).max()) <= 3.0
     assert np.degrees(cues["pitch"].max()) > 8.0  # nose up presents forward force
     assert np.degrees(cues["roll"].max()) > 8.0  # right side down presents force to the left
+
+
+@pytest.mark.parametrize(
+    ("name", "weight", "expected"),
+    [
+        ("box-small", 0.0, 2.3),  # slides 0.15 m
+        ("box-large", 0.0, 3.5),  # 1.1 m
+        ("hexapod-on-sled", 0.0, (3.5 + 2.3) / 2),  # 0.95 m forward, 0.24 m sideways
+        ("posts-3", 0.0, 2.3),  # does not slide
+        ("box-small", 1.0, 2.3 / 2),
+        ("box-large", 2.0, 3.5 / 3),
+        ("box-large", 9.0, 3.5 / 3),
+    ],
+)
+def test_how_much_tilt_waits_follows_the_slides_and_the_weight_of_the_conflict(name, weight, expected):
+    settings = profile(f"cueing.weights.conflict={weight}", platform=name).cueing
+    bounds, _ = predictive._bounds(settings.workspace, platforms.build(platforms.platform_named(name)))
+    assert predictive._burst_deg(settings, bounds) == pytest.approx(expected, rel=1e-3)
 
 
 NO_CREDIT = "cueing.tilt.rate_limit_deg_s=3", "cueing.tilt.fast_share=0"  # which would make bursts sooner

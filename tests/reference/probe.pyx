@@ -6,6 +6,7 @@ from libc.string cimport memset
 
 from motioncue.bridge.bridge cimport AXES, Join, JoinTick, join_grow, join_step
 from motioncue.core.interfaces cimport Algorithm
+from motioncue.cueing.predictive.kernel cimport PredictiveState
 from motioncue.core.threads cimport (
     EVENTS, Event, Events, Histogram, bin_of, event_read, event_write, mc_load_acquire, mc_store_release, quantile,
     record,
@@ -254,6 +255,12 @@ def sines(const double[::1] x not None, double[::1] sine not None, double[::1] c
     """Fill `sine` and `cosine`."""
     for i in range(x.shape[0]):
         sin_cos(x[i], &sine[i], &cosine[i])
+
+
+def conflicts(Algorithm algorithm not None):
+    """Return the conflict that `predictive` keeps of each force, and its integral."""
+    cdef const PredictiveState* s = <const PredictiveState*>algorithm.calls.state
+    return [(s.conflict[i][0], s.conflict[i][1]) for i in range(3)]
 
 
 cdef extern from "motioncue/core/real.h" nogil:

@@ -45,6 +45,7 @@ FELT_SOFT = 10.0  # weight of a sense from which bounds harden with it: else it 
 STIFFEST = 20.0, 1000.0  # most that the platform's weights and the senses' may be of smoothness: else plans swing
 MOST_LAG_S = 0.1  # of drives that is planned for: with more, too few plans on legs are found within the work
 SLIDES_M, BURSTS_DEG = (0.3, 0.7), (2.3, 3.5)  # how far the seat slides, and from how much tilt on it hurries then
+READIEST = 2.0  # weight of the conflict beyond which bursts open no sooner
 NEVER_DEG = 180.0  # tilt that waits for a burst: nothing opens one
 TRIED_WEIGHT, TRIED_GAIN, TRIED_TILT_DEG_S2 = 2.5, 1.5, 150.0  # beyond which plans on legs may swing
 JERK_S = np.repeat([0.1, 1.0], 3)  # from no to full acceleration, whose smoothness is 1: turning is felt at the head
@@ -274,7 +275,7 @@ def _burst_deg(settings: Predictive, bounds: Bounds) -> float:
         return given if given < NEVER_DEG else np.inf  # whatever its share makes of it
     slides = _sizes(_moving(bounds))[0][:2]  # of surge and sway
     each = np.interp(np.where(np.isfinite(slides), slides, 0.0), SLIDES_M, BURSTS_DEG)
-    return float(np.mean(each)) / (1.0 + settings.weights.conflict)
+    return float(np.mean(each)) / (1.0 + min(settings.weights.conflict, READIEST))
 
 
 def _guard(bounds: Bounds) -> Array:

@@ -106,9 +106,9 @@ class Weights(Table, frozen=True, kw_only=True):
     smoothness: Weight = 0.02
     """Change of acceleration: a tenth of a second from none to the largest is one, of turning a second.  At least a
     20th of `travel`, `speed` and `effort` and a 1000th of the others counts: with less, plans swing to and fro."""
-    conflict: Weight = 0.0
-    """Conflict between sensed and expected vertical on the platform, which makes sick, in
-    0.17 m/s^2; 0: not weighed."""
+    conflict: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.0
+    """Conflict between sensed and expected vertical on the platform, which makes sick, in 0.17 m/s^2; 0: not
+    weighed.  From about 5 it outweighs the drive: where the seat slides far, it leans against the car."""
 
 
 class Tilt(Table, frozen=True, kw_only=True):
@@ -122,7 +122,7 @@ class Tilt(Table, frozen=True, kw_only=True):
     burst_deg: Annotated[float, msgspec.Meta(ge=0, le=180)] | None = None
     """How far it has to turn beyond what is slow in the next half second before it is that fast [deg]; 180: never.
     Without it, 2.3 where the seat slides up to 0.3 m from neutral, to 3.5 from 0.7 m on, since a slide bridges the
-    wait; the mean of surge and sway, over 1 + `weights.conflict`, which weighs turning by itself."""
+    wait; the mean of surge and sway, over 1 + `weights.conflict`, which weighs turning by itself, over 3 at most."""
     fast_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.22
     """Share of the time in which it should tilt fast: with less of late, a burst takes as little as a quarter of
     `burst_deg`, with more, up to 1.35 times it."""

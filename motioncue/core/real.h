@@ -199,8 +199,8 @@ INLINE void NAME(turn)(NAME(Turn) *t, real angle) {
     NAME(sin_cos)(angle, &t->sine, &t->cosine);
 }
 
-/* Of two angles or sines.  One rig has them side by side where it can: where both or none are beyond a quarter of pi, or a half,
-   in little more than the time of one. */
+/* Of two angles or sines.  One rig has them side by side where it can, in little more than the time of one if both are up to
+   a quarter of pi, or a half, or both beyond. */
 INLINE void NAME(sin_cos_of_two)(real x, real y, real *sin_x, real *cos_x, real *sin_y, real *cos_y) {
 #if LANES == 1 && MC_ANY_LANES == 2
     mc_reals_pair sine, cosine;

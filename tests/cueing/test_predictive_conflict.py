@@ -31,18 +31,24 @@ def test_it_is_that_of_the_score_for_small_forces(axis, omega):
 
 @pytest.mark.parametrize("sense", [0, 1])
 @pytest.mark.parametrize("omega", [1.0, 1.3, 3.0, 8.0])
-def test_a_lean_makes_more_of_it_than_its_force_as_in_the_score(sense, omega):
-    """The canals' expectation does not follow a turn wholly."""
+@pytest.mark.parametrize("slides", [0.0, 0.5])
+def test_a_lean_makes_more_of_it_than_its_force_as_in_the_score(sense, omega, slides):
+    """The canals' expectation does not follow a turn wholly.
+
+    A slide that is a quarter of a period ahead shows the sign of what the rate adds; `slides` [s].
+    """
     channel, by_angle = TILTS[sense]
     time = np.arange(0.0, 150.0, 0.02)
     angle = 0.005 * np.sin(omega * time)
     force, rates = np.zeros((len(time), 3)), np.zeros((len(time), 3))
     force[:, sense] = by_angle * np.sin(angle)
     force[:, 2] = GRAVITY * np.cos(angle)
-    rates[:, channel - 3] = np.gradient(angle, time)
-    found = conflict(force, rates, force / GRAVITY, 50.0)[len(time) // 2 :]
+    rates[:, channel - 3] = rate = np.gradient(angle, time)
+    up = force / GRAVITY
+    force[:, sense] += slides * by_angle * rate
+    found = conflict(force, rates, up, 50.0)[len(time) // 2 :]
     by_force = np.polyval(MODEL[0], 1j * omega) / np.polyval(MODEL[1], 1j * omega)
-    expected = abs(by_force * (1.0 + LEAN[0] + LEAN[1] * 1j * omega)) * GRAVITY * 0.005 * np.sqrt(0.5)
+    expected = abs(by_force * (1.0 + LEAN[0] + (LEAN[1] + slides) * 1j * omega)) * GRAVITY * 0.005 * np.sqrt(0.5)
     assert np.sqrt(np.mean(found**2)) == pytest.approx(expected, rel=0.03)
 
 

@@ -6,13 +6,13 @@ from libc.string cimport memset
 
 from motioncue.bridge.bridge cimport AXES, Join, JoinTick, join_grow, join_step
 from motioncue.core.interfaces cimport Algorithm
-from motioncue.cueing.predictive.kernel cimport PredictiveState
 from motioncue.core.threads cimport (
     EVENTS, Event, Events, Histogram, bin_of, event_read, event_write, mc_load_acquire, mc_store_release, quantile,
     record,
 )
 from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vector
+from motioncue.cueing.predictive.kernel cimport PredictiveState
 from motioncue.engine.embed cimport Stepper
 from motioncue.engine.tick cimport cueing_actuate, cueing_follow
 from motioncue.frames.arrival_clock cimport Arrival, arrival_restart, arrive, many_lost, no_frame_lost

@@ -60,7 +60,7 @@ ctypedef struct PredictiveCoeffs:
     double gravity
     double gain[AXES]
     double conflict[2][3]       # what a tick makes of conflict and its integral: of both and of the force
-    double lean[2]              # what an angle and its rate add to that force [m/s^2, m/s]
+    double lean[2][2]           # what pitch, or roll, and its rate add to surge's, or sway's [m/s^2, m/s]
     double kept[AXES]           # share of an organ's state that is left after a tick
     double tilt_rate            # limit of the tilt rate [rad/s]
     double hurry                # the limit while there is time left for tilting faster, in shares of it

@@ -22,7 +22,7 @@ import zlib
 import numpy as np
 
 from motioncue.core.channels import GRAVITY
-from motioncue.cueing.predictive.horizon import LEAN, conflict_step
+from motioncue.cueing.predictive.horizon import LEAN, TILTS, conflict_step
 
 __all__ = ["MOST_BEATS", "MOST_KNOTS", "MOST_ROWS", "NODE_COUNT", "Predictive"]
 
@@ -642,7 +642,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     for i in range(3):
         before, integral, acting = s.conflict[i][0], s.conflict[i][1], felt[i]
         if i < 2:
-            acting += (-1.0 if i else 1.0) * (c.lean[0] * s.place[4 - i] + c.lean[1] * s.speed[4 - i])
+            acting += c.lean[i][0] * s.place[4 - i] + c.lean[i][1] * s.speed[4 - i]
         for j in range(2):
             s.conflict[i][j] = c.conflict[j][0] * before + c.conflict[j][1] * integral + c.conflict[j][2] * acting
     memset(s.known, 0, sizeof(s.known))
@@ -778,7 +778,7 @@ cdef class Predictive(Algorithm):
         own, before, after = conflict_step(c.dt)
         for i in range(2):
             c.conflict[i][0], c.conflict[i][1], c.conflict[i][2] = own[i, 0], own[i, 1], before[i] + after[i]
-        c.lean[0], c.lean[1] = c.gravity * LEAN[0], c.gravity * LEAN[1]
+            c.lean[i][0], c.lean[i][1] = TILTS[i][1] * LEAN[0], TILTS[i][1] * LEAN[1]
         c.tilt_rate, c.hurry, c.burst, c.share = tilt[0], tilt[1] / tilt[0], tilt[2], tilt[3]
         c.calm = calm
         # Half way it opens a quarter faster than tilt can begin: slower, and bursts on legs wait for one another longer.

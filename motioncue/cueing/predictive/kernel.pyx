@@ -52,6 +52,8 @@ cdef double HEEDING = 0.2   # [s] in which what is said of the car's motion come
 cdef double STARTLING = 0.05    # share of a sense's largest that it may be beyond that before plans are held
 cdef double LED = 0.01      # share of it that may turn out wrong at once before they are
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
+cdef double FREED = 3.0     # logarithm of how much faster that is in the end than gently
+cdef double FREEING = 0.5   # [s] after that in which plans become free to change as fast as they like
 
 cdef enum:
     ANEW = 8                # plans in a row that are not found, after which one starts without active constraints
@@ -374,7 +376,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         q.problem.blower[i], q.problem.bupper[i] = -1.0, 1.0
         if i < g.channels:
             s.held.scale[g.channel[i]] = g.scale[i]
-    if s.since < NARROWING or c.calm:
+    if s.since < NARROWING + FREEING or c.calm:
         bound_change(c, number, s)
     if c.geared:
         bend(c, number, s, more)
@@ -412,6 +414,7 @@ cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s
     """
     cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic
+    cdef double free = 1.0 if c.calm or s.since < NARROWING else exp(FREED * (s.since - NARROWING) / FREEING)
     cdef double time, share, most, own, now, high, width, far
     cdef int i, channel, k
     for i in range(g.unknowns):
@@ -423,7 +426,7 @@ cdef void bound_change(const PredictiveCoeffs* c, int number, PredictiveState* s
             s.held.scale[channel] = high * g.scale[i]
         most = gentle(s, channel) / g.scale[i]
         width = most + 2.0 * share
-        far = most * time / EASING * (1.0 + s.misled * share) if channel < 3 else time / EASING
+        far = free * time / EASING * (most * (1.0 + s.misled * share) if channel < 3 else 1.0)
         now = within(s.acceleration[channel] / g.scale[i], high)
         own = within(planned(c, g, s.leaving[channel], s.left[number] + c.ends[k]) / g.scale[i], high)
         own = now + within(own - now, far + 0.9 * width)    # so that there is a choice
@@ -479,14 +482,16 @@ cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, doubl
     for i in range(g.channels):
         if g.channel[i] < 3:
             s.rough = max(s.rough, fabs(target[i] - s.acceleration[g.channel[i]]) / h)
-    if c.geared:
-        hold_back(c, g, h, s, target, s.age[number] > 0)
-    for i in range(g.channels):     # what is not planned from where it is now; but cranks have to stay in reach
+    if c.geared and s.age[number] > 0:
+        hold_back(c, g, h, s, target, True)
+    for i in range(g.channels):     # what is not planned from where it is now
         channel = g.channel[i]
-        if s.age[number] == 0 or not (s.since < NARROWING or (c.calm and s.age[number] <= c.patience)) or (c.geared and c.geometry.kinds[0] == CRANK):
+        if s.age[number] == 0 or not (s.since < NARROWING or (c.calm and s.age[number] <= c.patience)):
             break
         last = gentle(s, channel) * h / EASING
         target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], last)
+    if c.geared:                    # the ends are kept by the actuators too, but cranks have to stay in reach here
+        hold_back(c, g, h, s, target, False)
     for i in range(g.channels):
         channel = g.channel[i]
         new, former, held = c.guard[channel], s.former.guard[channel], &s.held.guard[channel]
@@ -618,7 +623,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
         if s.number:
             leave(c, s, False)
         else:
-            s.since = NARROWING
+            s.since = NARROWING + FREEING
         s.number = c.number
     felt_in_car(c, motion, car)
     beats = s.predictor.tick == 0

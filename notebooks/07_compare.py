@@ -27,9 +27,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
+from motioncue.cueing.senses import SENSES
 from motioncue.recording.recording import read_motion, sample_recording
 from motioncue.scoring.score import trace
-from motioncue.scoring.senses import SENSES
 from motioncue.virtual.installation import drive_motion
 
 plt.rcParams["figure.dpi"] = 100

@@ -10,7 +10,7 @@ from motioncue.cli import Group
 from motioncue.cli.common import echo, json_option, print_json, report_option, write_report
 from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import check_pose, load_profile
-from motioncue.engine.fitting import Fit, fit
+from motioncue.engine.fitting import Fit, against_rest, fit, told_of_rest
 from motioncue.errors import ConfigError, not_among
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.geometry import SINGULAR
@@ -19,7 +19,6 @@ from motioncue.platforms.settings import platform_presets, platform_text
 from motioncue.profile.profile import Profile, builtin_profiles, parse_profile, profile_text, resolved_text
 from motioncue.profile.profile import platform as platform_of
 from motioncue.profile.reference import markdown, sections
-from motioncue.scoring.quality import against_rest, told_of_rest
 from motioncue.scoring.reports import platform_report
 from motioncue.wire.description import packet_presets, packet_text
 

@@ -28,13 +28,12 @@ from motioncue.cli.terminal import Screen, engine_rows, platform_rows, print_sum
 from motioncue.cli.watch import EngineView, watch
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.engine import Engine
-from motioncue.engine.fitting import Fit, fit, unlimited
+from motioncue.engine.fitting import Fit, against_rest, fit, told_of_rest, unlimited
 from motioncue.engine.journal import Log, SeatLog
 from motioncue.engine.pipeline import refuse_fixed
 from motioncue.errors import ConfigError, MotioncueError, not_among
 from motioncue.profile.explain import bounds_in_force
 from motioncue.profile.profile import Profile, builtin_profiles
-from motioncue.scoring.quality import against_rest, told_of_rest
 from motioncue.view.access import Address
 from motioncue.view.model import path_of, values_of
 

@@ -52,9 +52,11 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """The preset that the preset ``auto`` suits to the profile's platform."""
     gives_room: ClassVar[bool] = False
     """Whether `suited` is told of less room than the platform has, until the poses of the standard drives fit."""
+    sizes: ClassVar[tuple[str, ...]] = ("",)
+    """What it can begin with; of more than one, what is felt best on the standard drives."""
 
     @staticmethod
-    def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
+    def suited(room: Mapping[str, ChannelWorkspace], size: str = "") -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform."""
         return None
 

@@ -13,15 +13,28 @@ import numpy.typing as npt
 from motioncue import cueing
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.core.table import ChannelWorkspace
+from motioncue.cueing.senses import BAND_HZ, CANAL, OTOLITH, THRESHOLDS, felt_by_pose, felt_in_car
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError
 from motioncue.output import packet as custom
+from motioncue.output.actuation import OutputChain
 from motioncue.platforms import build as platforms
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.settings import ActuatorBounds, Platform
 from motioncue.profile.profile import Limits, Profile
 
-__all__ = ["CHANNELS_KEPT", "DRIVES", "RATE_HZ", "Fit", "cues_of", "fit", "gains_for", "standard_motion", "unlimited"]
+__all__ = [
+    "CHANNELS_KEPT",
+    "DRIVES",
+    "RATE_HZ",
+    "Fit",
+    "against_rest",
+    "fit",
+    "gains_for",
+    "standard_motion",
+    "told_of_rest",
+    "unlimited",
+]
 
 DRIVES: Mapping[str, int] = {"tour": 1550, "turns": 1250, "brake": 700}
 """The standard drives and their numbers of rows; they are drives of the virtual car."""
@@ -37,6 +50,8 @@ HALVINGS = 10
 TRAVEL = 0.7  # share of a range that a displacement uses by itself: together less is in reach than alone
 LEANS = ("roll", "pitch")
 LEAST_SHARE = 0.1  # of the room for travel and yaw, before leans give way
+ALIKE = 0.99  # share of an error from which on another one is no less
+HARDLY = 0.9  # share of what is missed at rest from which a platform shows next to nothing
 STRONGEST_HZ = 5.0  # cutoff frequency up to which an advice is looked for
 
 Array = npt.NDArray[np.float64]
@@ -223,6 +238,49 @@ def fit(profile: Profile) -> Fit | None:
     )
 
 
+def error_beside_rest(settings: Cueing, platform: Platform) -> float:
+    """Return the perceived error of what a platform does on the standard drives, in errors at rest.
+
+    By spectra, so at once and in the plain install; above 1 is worse than no motion.
+    """
+    built = platforms.build(platform)
+    chain = OutputChain([platforms.stage_of(platform, round(1e9 / RATE_HZ))])
+    missed = at_rest = 0.0
+    for motion, cues in zip(standard_motion(), cues_of(settings, platform), strict=True):
+        chain.reset()
+        places = chain.process(cues)["actuators"][:, : len(built.names)]
+        car = felt_in_car(motion)
+        s = 2j * np.pi * np.fft.rfftfreq(len(car), 1.0 / RATE_HZ)[:, None]
+        organs = [np.polyval(of[0], s) / np.polyval(of[1], s) for of in 3 * (OTOLITH,) + 3 * (CANAL,)]
+        share = np.abs(np.hstack(organs)) / THRESHOLDS / (1.0 + (np.abs(s) / (2.0 * np.pi * BAND_HZ)) ** 4)
+        felt = felt_by_pose(built.kinematics.forward(np.ascontiguousarray(places)), RATE_HZ)
+        missed += float(np.sum((share * np.abs(np.fft.rfft(car - felt, axis=0))) ** 2))
+        at_rest += float(np.sum((share * np.abs(np.fft.rfft(car, axis=0))) ** 2))
+    return float(np.sqrt(missed / at_rest))
+
+
+def against_rest(profile: Profile) -> float | None:
+    """Return `error_beside_rest` of a profile; None without a platform or a pose."""
+    if profile.platform is None or not profile.cueing.poses:
+        return None
+    return error_beside_rest(profile.cueing, profile.platform)
+
+
+def told_of_rest(share: float) -> tuple[bool, str]:
+    """Return whether what `against_rest` found is a warning, and say it."""
+    found = f"on the standard drives the platform takes away {100 * (1 - share):.0f} % of what is missed at rest"
+    if share < HARDLY:
+        return False, found
+    if share < 1.0:
+        found += ": hardly better than no motion"
+    else:
+        found = (
+            "on the standard drives the platform would be felt more wrongly than one that stands still "
+            f"({share:.2f} times what is missed at rest)"
+        )
+    return True, f'{found}; cueing.algorithm = "predictive" or cueing.preset = "auto" takes what the platform can do'
+
+
 def unlimited(profile: Profile, found: Fit | None) -> list[str]:
     """Return a warning for each output that sends parts of a pose which nothing adapts to the platform."""
     if profile.platform is not None or profile.limits == "none":  # the engine says so itself
@@ -282,18 +340,31 @@ def gains_for(profile: Profile) -> dict[str, Any]:
 
 
 def _with_room(own: Cueing, reach: _Reach) -> dict[str, Any]:
-    """Return the tables of an algorithm told of as much room as makes the poses of the standard drives fit."""
+    """Return the tables of an algorithm told of as much room as makes the poses of the standard drives fit.
+
+    Of several sizes that it can begin with, those of the one that is then felt best; of two that are felt alike, of the
+    smaller one, which asks less of the platform.
+    """
+    found, *larger = (_told_room(own, reach, size) for size in own.sizes)
+    least = error_beside_rest(_with_tables(own, found), reach.platform) if larger else 0.0
+    for tables in larger:
+        error = error_beside_rest(_with_tables(own, tables), reach.platform)
+        if error < ALIKE * least:
+            found, least = tables, error
+    return found
+
+
+def _told_room(own: Cueing, reach: _Reach, size: str) -> dict[str, Any]:
+    """Return the tables of one size told of as much room as makes the poses of the standard drives fit."""
     room = reach.room()
 
     def told(leans: float, others: float) -> dict[str, Any]:
         shares = {channel: leans if channel in LEANS else others for channel in room}
         less = {channel: has._replace(travel=shares[channel] * has.travel) for channel, has in room.items()}
-        return dict(own.suited(less) or {})
+        return dict(own.suited(less, size) or {})
 
     def poses(leans: float, others: float) -> Array:
-        tables = told(leans, others).items()
-        changed = {name: msgspec.structs.replace(getattr(own, name), **values) for name, values in tables}
-        return poses_of(msgspec.structs.replace(own, **changed), reach.platform)
+        return poses_of(_with_tables(own, told(leans, others)), reach.platform)
 
     leans = _largest(lambda share: not set(LEANS) & set(reach.short(poses(share, 1.0))))
     others = _largest(lambda share: reach.beyond(poses(leans, share)) == 0.0)
@@ -301,6 +372,12 @@ def _with_room(own: Cueing, reach: _Reach) -> dict[str, Any]:
         others = LEAST_SHARE
         leans = _largest(lambda share: reach.beyond(poses(share, others)) == 0.0)
     return told(leans, others)
+
+
+def _with_tables(own: Cueing, tables: Mapping[str, Any]) -> Cueing:
+    """Return settings with values of some of their tables changed."""
+    changed = {name: msgspec.structs.replace(getattr(own, name), **values) for name, values in tables.items()}
+    return msgspec.structs.replace(own, **changed)
 
 
 def _tilts_only(reach: _Reach) -> bool:
@@ -339,8 +416,7 @@ def _axes(settings: Cueing, idle: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 def _with(settings: Cueing, key: str, values: Mapping[str, float]) -> Cueing:
     """Return settings with a key of some axes changed."""
-    axes = {axis: msgspec.structs.replace(getattr(settings, axis), **{key: value}) for axis, value in values.items()}
-    return msgspec.structs.replace(settings, **axes)
+    return _with_tables(settings, {axis: {key: value} for axis, value in values.items()})
 
 
 def _gains(settings: Cueing, reach: _Reach, poses: Array) -> dict[str, float]:

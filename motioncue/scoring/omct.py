@@ -15,6 +15,7 @@ import numpy.typing as npt
 from motioncue import cueing
 from motioncue.core.channels import CUE, GRAVITY, MOTION, MOTION_DTYPE
 from motioncue.core.interfaces import Algorithm
+from motioncue.cueing.senses import felt_by_pose
 from motioncue.engine.assembly import check_pose, cue, load_profile, period_ns_of
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, Built, build
@@ -22,7 +23,6 @@ from motioncue.platforms.servo import Servos
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 from motioncue.scoring.scene import on_platform, sent
-from motioncue.scoring.senses import felt_by_pose
 from motioncue.virtual.platform_twin import drive_of
 
 Line: TypeAlias = tuple[float, ...]

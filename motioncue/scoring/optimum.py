@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
+from motioncue.cueing.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import MOST_STRAIGHT
 from motioncue.platforms.settings import ActuatorBounds
-from motioncue.scoring.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class _About(NamedTuple):
     """Those of its splines, without the first three."""
 
 
-def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
+def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4, bent: bool = False) -> Array:
     """Return the motion whose perceived error is smallest within the bounds of every actuator.
 
     Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
@@ -108,8 +108,8 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     over senses and rows, subject to position, speed and acceleration of every actuator at each knot, and of position
     and speed where an independent one would exceed them in between: there the program gets a row more, and is solved
     again.  What is felt is linear about the motion of the pass before, for small angles; where that is far from what
-    is felt in truth, as on cranks, passes are more and go less far, each within bounds and reach.  Groups of channels
-    that no actuator and no tilt connects are programs of their own.
+    is felt in truth, as on cranks, or where what follows leaves its ends (`bent`), passes are more and go less far,
+    each within bounds and reach.  Groups of channels that no actuator and no tilt connects are programs of their own.
     """
     felt = np.pad(felt, ((0, (1 - len(felt)) % ROWS), (0, 0)), "edge")  # the last row is at a knot
     spline = _spline(len(felt))
@@ -138,16 +138,19 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     def within(motion: Array, between: _Between = between) -> Array:
         return min(_kept(motion, built, group, between) for group in groups) * motion
 
-    bent = "crank" in built.kinematics.kinds
+    bent |= "crank" in built.kinematics.kinds
     done = 0
     while done < (BENT_PASSES if bent else passes):
         done += 1
         try:
             wanted, about = solved(1)
         except ConfigError:
-            if done == 1 or not bent:
+            if done == 1:
                 raise
-            break  # the motion found so far keeps all bounds
+            if bent:
+                break  # the motion found so far keeps all bounds
+            # What follows is so far beyond its ends that no next motion can be within.
+            return best_motion(felt, built, weights, bent=True)
         before = least
         # Between two motions within the bounds all are, because these are convex: go as far as it is better.
         for part in PARTS:
@@ -184,6 +187,8 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
         motion = min(
             (smaller + part * (wanted - smaller) for part in (*PARTS, 0.0)), key=lambda tried: missed(tried)[0]
         )
+    if (_reached(built, groups, motion, FINE, 1) != motion).any():
+        return best_motion(felt, built, weights, bent=True)
     return motion
 
 

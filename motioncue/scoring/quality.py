@@ -1,7 +1,7 @@
 """What is right and wrong with a platform's motion, beside what the car does; and how sick a motion makes.
 
 Sickness is that of the inner ear alone: a picture that does not fit the motion makes sick too, and is not in here.
-Needs SciPy, from the extra ``score``, but for `against_rest`.
+Needs SciPy, from the extra ``score``.
 
 References
 ----------
@@ -19,28 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY
-from motioncue.engine import fitting
-from motioncue.output.actuation import OutputChain
-from motioncue.platforms.build import build, stage_of
-from motioncue.profile.profile import Profile
-from motioncue.scoring.senses import (
-    BAND_HZ,
-    CANAL,
-    OTOLITH,
-    RATE_HZ,
-    SENSES,
-    THRESHOLDS,
-    Array,
-    felt_by_pose,
-    felt_in_car,
-    low_passed,
-    perceived,
-    sampled,
-)
+from motioncue.cueing.senses import RATE_HZ, SENSES, Array, low_passed, perceived, sampled
 
 FAST_TILT = np.radians(3.0)  # [rad/s]; tilt coordination goes unnoticed below (Groen and Bles 2004)
 LARGEST_LAG_S = 1.0
-HARDLY = 0.9  # share of what is missed at rest from which a platform shows next to nothing
 ALIKE = 0.3  # correlation from which a delay is told
 NOTICED = 1.0  # [thresholds]
 WORST_S = (1.0, 5.0)  # lags behind which the worst moment is told: that of drivers was not published
@@ -62,7 +44,7 @@ class Felt(NamedTuple):
     """What an occupant feels; arrays have one column per sense."""
 
     all: Array
-    """What acts on the occupant, one row per tick, as `motioncue.scoring.senses.felt_in_car` returns it."""
+    """What acts on the occupant, one row per tick, as `motioncue.cueing.senses.felt_in_car` returns it."""
     slow: Array
     """The part of it below 3 Hz."""
     told: Array
@@ -117,44 +99,6 @@ class Quality(NamedTuple):
     """How sick it makes."""
     use: dict[str, tuple[float, float, float]]
     """Travel, speed and acceleration of each actuator, as shares of what it has."""
-
-
-def against_rest(profile: Profile) -> float | None:
-    """Return the perceived error of what the platform does on the standard drives, in errors at rest.
-
-    By spectra, so at once and in the plain install; above 1 is worse than no motion.  None without a platform.
-    """
-    if profile.platform is None or not profile.cueing.poses:
-        return None
-    built, hz = build(profile.platform), fitting.RATE_HZ
-    chain = OutputChain([stage_of(profile.platform, round(1e9 / hz))])
-    missed = at_rest = 0.0
-    for motion, cues in zip(fitting.standard_motion(), fitting.cues_of(profile.cueing, profile.platform), strict=True):
-        chain.reset()
-        places = chain.process(cues)["actuators"][:, : len(built.names)]
-        car = felt_in_car(motion)
-        s = 2j * np.pi * np.fft.rfftfreq(len(car), 1.0 / hz)[:, None]
-        organs = [np.polyval(of[0], s) / np.polyval(of[1], s) for of in 3 * (OTOLITH,) + 3 * (CANAL,)]
-        share = np.abs(np.hstack(organs)) / THRESHOLDS / (1.0 + (np.abs(s) / (2.0 * np.pi * BAND_HZ)) ** 4)
-        platform = felt_by_pose(built.kinematics.forward(np.ascontiguousarray(places)), hz)
-        missed += float(np.sum((share * np.abs(np.fft.rfft(car - platform, axis=0))) ** 2))
-        at_rest += float(np.sum((share * np.abs(np.fft.rfft(car, axis=0))) ** 2))
-    return float(np.sqrt(missed / at_rest))
-
-
-def told_of_rest(share: float) -> tuple[bool, str]:
-    """Return whether what `against_rest` found is a warning, and say it."""
-    found = f"on the standard drives the platform takes away {100 * (1 - share):.0f} % of what is missed at rest"
-    if share < HARDLY:
-        return False, found
-    if share < 1.0:
-        found += ": hardly better than no motion"
-    else:
-        found = (
-            "on the standard drives the platform would be felt more wrongly than one that stands still "
-            f"({share:.2f} times what is missed at rest)"
-        )
-    return True, f'{found}; cueing.algorithm = "predictive" or cueing.preset = "auto" takes what the platform can do'
 
 
 def felt_of(acting: Array, rate_hz: float) -> Felt:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.channels import CUE
+from motioncue.cueing.senses import RATE_HZ, SENSES, Array, felt_in_car
 from motioncue.platforms.build import CHANNELS, carriers_of
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.scoring.omct import TESTS, TURNS, Boundaries, Boundary, Response, Test
 from motioncue.scoring.quality import Sickness
 from motioncue.scoring.score import Score, Traces, apart
-from motioncue.scoring.senses import RATE_HZ, SENSES, Array, felt_in_car
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

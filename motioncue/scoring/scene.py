@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.cueing.preview import preview as known
+from motioncue.cueing.senses import RATE_HZ, Array, banded, felt_by_pose, felt_in_car, low_passed, sampled, up
 from motioncue.cueing.settings import Cueing
 from motioncue.engine.assembly import check_pose, cue, limits_of_output, load_profile_on, period_ns_of
 from motioncue.errors import ConfigError
@@ -21,7 +22,6 @@ from motioncue.recording.recording import at_ticks
 from motioncue.safety.limiter import OutputLimits
 from motioncue.scoring import optimum
 from motioncue.scoring.quality import Felt, Sickness, felt_of, rms, sickness
-from motioncue.scoring.senses import RATE_HZ, Array, banded, felt_by_pose, felt_in_car, low_passed, sampled, up
 
 
 def sent(profile: Profile, cues: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:

@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.core.table import card
+from motioncue.cueing import senses
+from motioncue.cueing.senses import Array, sampled
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 from motioncue.recording.atomic_file import write_atomically
-from motioncue.scoring import optimum, senses
+from motioncue.scoring import optimum
 from motioncue.scoring.quality import Felt, Quality, Sickness, by_sense, jolts, quality
 from motioncue.scoring.scene import Scene, poses_of, with_platform
-from motioncue.scoring.senses import Array, sampled
 
 FORCES_FIRST = np.ones(6)
 RATES_FIRST = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])

@@ -18,13 +18,13 @@ from msgspec import inspect
 
 from motioncue.core.table import Table
 from motioncue.cueing import name_of
+from motioncue.cueing.senses import Array
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError, meant
 from motioncue.profile.profile import Profile
 from motioncue.scoring.quality import fast_tilt, opposite
 from motioncue.scoring.scene import Scene, poses_of
 from motioncue.scoring.score import WEIGHTINGS, best_poses, weighed
-from motioncue.scoring.senses import Array
 
 
 class Outcome(NamedTuple):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from motioncue import cueing
 from motioncue.bench.report import GRADES, bearable, duration, punctual
+from motioncue.cueing.senses import felt_in_car
 from motioncue.engine.assembly import streams_of
 from motioncue.engine.pipeline import Change
 from motioncue.platforms.build import CHANNELS as POSE
@@ -19,7 +20,6 @@ from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 from motioncue.safety.supervisor import Platform as Claim
 from motioncue.safety.supervisor import State
-from motioncue.scoring.senses import felt_in_car
 
 SKIPPED = 1e-3  # share of ticks left out that matters
 LIMITED = 0.01  # share of ticks limited that matters

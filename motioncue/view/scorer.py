@@ -191,9 +191,9 @@ def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> 
 
 def _best(case: _Case, weighting: str) -> Any:
     """Return the errors of the best motion, by sense; kept in memory only."""
+    from motioncue.cueing.senses import sampled
     from motioncue.scoring import optimum
     from motioncue.scoring.score import WEIGHTINGS
-    from motioncue.scoring.senses import sampled
 
     scene = case.scene
     motion = optimum.best_motion(sampled(scene.car.slow, scene.rate_hz), scene.built, WEIGHTINGS[weighting])
@@ -540,9 +540,9 @@ FULL = 0.97  # share of travel, or of a rate, that counts as used up
 
 def corner(profile: Profile, motion: npt.NDArray[np.void], begin_s: float, end_s: float) -> dict[str, Any]:
     """Return what settings do on a stretch."""
+    from motioncue.cueing.senses import RATE_HZ, SENSES
     from motioncue.scoring.quality import rms
     from motioncue.scoring.scene import Scene, with_platform
-    from motioncue.scoring.senses import RATE_HZ, SENSES
 
     scene = Scene(with_platform(_held(profile)), motion)
     cues = scene.cues(scene.profile.cueing)

@@ -14,13 +14,13 @@ import motioncue
 from motioncue import ConfigError, cueing
 from motioncue.core import interfaces
 from motioncue.core.channels import CUE_DTYPE, GRAVITY, MOTION_DTYPE
+from motioncue.cueing import senses
 from motioncue.cueing.optimal import design as optimal
 from motioncue.cueing.optimal.settings import PRESETS, Optimal
 from motioncue.engine.batch import Batch
 from motioncue.engine.fitting import fit
 from motioncue.platforms.build import CHANNELS
 from motioncue.profile.profile import overridden
-from motioncue.scoring import senses
 from motioncue.scoring.omct import omct
 
 RATE_HZ = 1e9 / round(1e9 / 333.33)

@@ -5,10 +5,10 @@ import pytest
 from test_feeding import fed
 
 from motioncue.core.channels import AHEAD_S, MOTION_DTYPE
+from motioncue.cueing.senses import felt_by_pose, felt_in_car
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.replay import first_difference
 from motioncue.scoring.scene import poses_of
-from motioncue.scoring.senses import felt_by_pose, felt_in_car
 
 RATE_HZ = 50.0
 RADIUS, SPEED = 60.0, 15.0  # [m], [m/s]: a lap of 25 s

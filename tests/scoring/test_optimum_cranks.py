@@ -10,6 +10,7 @@ pytest.importorskip("platformdirs")
 from scipy.spatial.transform import Rotation
 
 import motioncue
+from motioncue.cueing.senses import RATE_HZ
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.assembly import load_profile_on
 from motioncue.platforms.build import build, carriers_of
@@ -17,7 +18,6 @@ from motioncue.profile.profile import platform_table
 from motioncue.recording.recording import sample_recording
 from motioncue.scoring import optimum, score
 from motioncue.scoring.scene import Scene, poses_of
-from motioncue.scoring.senses import RATE_HZ
 
 SIZES = ("small", "medium", "large")
 

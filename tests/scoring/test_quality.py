@@ -7,23 +7,21 @@ pytest.importorskip("scipy")
 
 import motioncue
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
-from motioncue.engine.fitting import DRIVES
+from motioncue.cueing.senses import RATE_HZ, perceived
+from motioncue.engine.fitting import DRIVES, against_rest, told_of_rest
 from motioncue.profile.profile import builtin_profiles
 from motioncue.scoring import quality as module
 from motioncue.scoring.quality import (
     GROWING_S,
     Felt,
-    against_rest,
     conflict,
     dose,
     incidence,
     sickness,
-    told_of_rest,
     weighting,
     worst,
 )
 from motioncue.scoring.scene import Scene, with_platform
-from motioncue.scoring.senses import RATE_HZ, perceived
 from motioncue.virtual.installation import drive_motion
 
 WF = {  # ISO 2631-1:1997, table 3: a thousand times the weighting

@@ -12,6 +12,7 @@ pytest.importorskip("platformdirs")
 
 import motioncue
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.cueing.senses import SENSES
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
 from motioncue.profile.profile import platform_table
@@ -19,7 +20,6 @@ from motioncue.recording.recording import sample_recording
 from motioncue.scoring import quality
 from motioncue.scoring import score as module
 from motioncue.scoring.scene import Scene
-from motioncue.scoring.senses import SENSES
 from motioncue.virtual.installation import drive_motion
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")

@@ -169,7 +169,7 @@ class Adaptive(CueingTable, frozen=True, kw_only=True, tag="adaptive"):
     weights: Weights = Weights()
 
     @staticmethod
-    def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
+    def suited(room: Mapping[str, ChannelWorkspace], size: str = "") -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform."""
         travel = (room[f"{name}_displacement"].travel for name in ("surge", "sway", "heave"))
         return _suited(*travel, *(degrees(room[name].travel) for name in ("roll", "pitch", "yaw")))

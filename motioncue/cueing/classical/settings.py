@@ -117,7 +117,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 SIZES: Mapping[str, tuple[float, float]] = {"small": (0.15, 12.0), "medium": (0.4, 18.0), "large": (1.1, 25.0)}
 """Travel along surge and sway [m], and roll and pitch [deg], for which presets were searched."""
-NEARLY = 0.9  # share of a size from which on its preset is taken
 
 
 Gain = Annotated[float, msgspec.Meta(ge=-10, le=10)]
@@ -318,11 +317,12 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     default_preset: ClassVar[str | None] = "simona"
     auto: ClassVar[str | None] = "small"
     gives_room: ClassVar[bool] = True
+    sizes: ClassVar[tuple[str, ...]] = tuple(SIZES)
     preset: str | None = None
     """A published parameter set (simona, utias), one searched for a workspace (small: 0.15 m, 12 deg; medium: 0.4 m,
-    18 deg; large: 1.1 m, 25 deg), or auto: the one of these for the platform, its limits within the platform's
-    ranges.  It supplies what is left out; without it, if a required value is left out, auto does so with a platform,
-    and simona without one."""
+    18 deg; large: 1.1 m, 25 deg), or auto: the one of these that is felt best on the platform, its limits within the
+    platform's ranges.  It supplies what is left out; without it, if a required value is left out, auto does so with a
+    platform, and simona without one."""
     surge: TranslationAxis
     sway: TranslationAxis
     heave: TranslationAxis
@@ -346,20 +346,12 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     """Road noise and engine vibration; none if not given."""
 
     @staticmethod
-    def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
-        """Return the tables of the preset ``auto`` for a platform.
+    def suited(room: Mapping[str, ChannelWorkspace], size: str = "small") -> Mapping[str, Any] | None:
+        """Return the tables of the preset ``auto`` for a platform, from those of a searched set.
 
-        Notes
-        -----
-        The largest searched set whose workspace is not larger than the platform's, or else the smallest.  Where the
-        platform has less than that, the limits are less by as much; a channel without an actuator keeps its limit.
+        Where the platform has less than that is for, the limits are less by as much; a channel without an actuator
+        keeps its limit.
         """
-        travel, lean = (
-            min((room[channel].travel for channel in channels if room[channel].travel), default=math.inf)
-            for channels in (("surge_displacement", "sway_displacement"), ("roll", "pitch"))
-        )
-        fit = [size for size, (m, deg) in SIZES.items() if travel >= NEARLY * m and lean >= NEARLY * math.radians(deg)]
-        size = fit[-1] if fit else "small"
         m, deg = SIZES[size]
         tables = {name: dict(table) for name, table in PRESETS[size].items()}
         for name, limited in LIMITED.items():

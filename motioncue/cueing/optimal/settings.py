@@ -122,7 +122,7 @@ class Optimal(CueingTable, frozen=True, kw_only=True, tag="optimal"):
     tilt: OptimalTilt = OptimalTilt()
 
     @staticmethod
-    def suited(room: Mapping[str, ChannelWorkspace]) -> Mapping[str, Any] | None:
+    def suited(room: Mapping[str, ChannelWorkspace], size: str = "") -> Mapping[str, Any] | None:
         """Return the tables of the preset ``auto`` for a platform: what it has along each channel."""
         tables: dict[str, dict[str, float]] = {}
         for channel, has in room.items():

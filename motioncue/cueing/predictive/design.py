@@ -13,19 +13,17 @@ from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, P
 from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
 from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
 from motioncue.cueing.predictive.settings import PRESETS, Gains, Predictive, Travel, Turn, Weights, Workspace
+from motioncue.cueing.senses import THRESHOLDS
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import Built
 from motioncue.platforms.kinematics import MOST_ACTUATORS, MOST_STRAIGHT, Kinematics
 from motioncue.platforms.settings import ActuatorBounds
 
-__all__ = ["THRESHOLDS", "design", "programs"]
+__all__ = ["design", "programs"]
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Geared: TypeAlias = tuple[Kinematics, Array, Array, Array, ActuatorBounds]
 Group: TypeAlias = tuple[list[int], list[int], Program]
-
-THRESHOLDS = np.array([0.17, 0.17, 0.28, *np.radians([3.0, 3.6, 2.6])])
-"""Least motion that is noticed, by sense [m/s^2, rad/s]: those of `motioncue.scoring.senses`."""
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 SENSES = (*AXES[:3], "roll_rate", "pitch_rate", "yaw_rate")

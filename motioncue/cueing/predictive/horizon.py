@@ -36,7 +36,7 @@ ORGANS_S = (OTOLITH_S,) * 3 + (CANAL_S,) * 3
 """Time constant of the state x of each sense's organ [s]: T dx/dt = e - x, where e is the error of what acts."""
 
 GAINS = ((0.8, -0.4),) * 3 + ((1.0, -1.0),) * 3
-"""Perceived error by e and by x, for each sense: the organs of `motioncue.scoring.senses` below 3 Hz, that is
+"""Perceived error by e and by x, for each sense: the organs of `motioncue.cueing.senses` below 3 Hz, that is
 0.4 (10 s + 1)/(5 s + 1) and 5.73 s/(5.73 s + 1)."""
 
 CONFLICT = (0.3, 1.0 / 3.0, 5.0 / 3.0)

@@ -9,7 +9,7 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
-from motioncue.scoring import senses
+from motioncue.cueing import senses
 
 OMCT = 10.0 ** (np.arange(12) / 5.0 - 1.0)
 """The twelve frequencies of the Objective Motion Cueing Test [rad/s]."""

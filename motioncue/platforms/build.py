@@ -313,9 +313,10 @@ def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[Actuator
         return [], []
     if isinstance(platform, Posts):
         count = len(platform.at_m)
-        return [{"kind": "post", "platform": (x, y, 0.0)} for x, y in platform.at_m], _each(
-            platform.post, count, "post"
-        )
+        # Two posts do not tell heave from pitch: a joint at the motion reference point holds it.
+        share = (0.0, 0.0, float(count > 2), 0.0, 0.0, 0.0)
+        posts = [{"kind": "post", "platform": (x, y, 0.0), "share": share} for x, y in platform.at_m]
+        return posts, _each(platform.post, count, "post")
     pairs = joints_of(platform)
     if isinstance(platform, Hexapod):
         return [{"kind": "leg", "platform": a, "base": b} for a, b in pairs], _each(platform.leg, 6, "leg")

@@ -135,7 +135,10 @@ class Frame(NamedTuple):
         Of the directions in which legs, rods and posts push, as Pluecker lines.
         """
         rows = self.kinematics.jacobian(poses)[:, : self.actuators]
-        rows = rows / np.linalg.norm(rows[:, :, :3], axis=2, keepdims=True) / [1, 1, 1, *(3 * [self.size])]
+        pushes = np.linalg.norm(rows[:, :, :3], axis=2, keepdims=True)
+        rows = (
+            rows / np.where(pushes > 0.0, pushes, 1.0) / [1, 1, 1, *(3 * [self.size])]
+        )  # of two posts a joint takes it
         values = np.linalg.svd(rows, compute_uv=False)
         return np.asarray(values[:, self.ways - 1] / values[:, 0])
 

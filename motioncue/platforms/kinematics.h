@@ -121,6 +121,9 @@ static inline void mc_row(
     if (kind == MC_POST) {
         row[0] = row[1] = 0.0;
         row[2] = -1.0;
+        mc_turns(arm, row);
+        row[2] = -a->share[2];
+        return;
     } else if (kind == MC_LEG) {
         for (int i = 0; i < 3; i++) row[i] = q[i] / position;
     } else { /* derivative of e sin(position) + f cos(position) = g */
@@ -319,7 +322,7 @@ typedef struct {
     real plane[2];    /* crank: horizontal direction of its plane, unit vector */
     real crank;       /* [m] length of the crank */
     real rod;         /* [m] length of the rod */
-    real share[6];    /* axis: weight of surge, sway, heave [m], roll, pitch, yaw [rad] */
+    real share[6];    /* axis: weight of surge, sway, heave [m], roll, pitch, yaw [rad]; post: of heave, 0 where a joint holds it */
 } NAME(Actuator);
 
 /* R of roll, pitch, yaw (z-y-x), row by row. */
@@ -353,7 +356,7 @@ INLINE real NAME(position)(int kind, const NAME(Actuator) *a, const real *pose, 
         return sum;
     }
     NAME(joint)(a, pose, r, arm, q);
-    if (kind == MC_POST) return pose[2] - (arm[2] - a->platform[2]);
+    if (kind == MC_POST) return a->share[2] * pose[2] - (arm[2] - a->platform[2]);
     const real square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
     if (kind == MC_LEG) return NAME(root)(square);
     const real e = -2.0 * a->crank * q[2];

@@ -58,7 +58,7 @@ cdef class Kinematics:
                 a.platform[i] = given.get("platform", (0.0, 0.0, 0.0))[i]
                 a.base[i] = given.get("base", (0.0, 0.0, 0.0))[i]
             for i in range(6):
-                a.share[i] = given.get("share", (0.0,) * 6)[i]
+                a.share[i] = given.get("share", (0.0, 0.0, float(given["kind"] == "post"), 0.0, 0.0, 0.0))[i]
             a.plane[0] = np.cos(given.get("azimuth", 0.0))
             a.plane[1] = np.sin(given.get("azimuth", 0.0))
             a.crank = given.get("crank", 0.0)

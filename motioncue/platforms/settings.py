@@ -215,10 +215,11 @@ class Corners(Table, frozen=True, kw_only=True):
 
 
 class Posts(PlatformTable, frozen=True, kw_only=True, tag="posts"):
-    """Two to four posts that carry a frame: `post_1` and so on."""
+    """Two to four posts that carry a frame: `post_1` and so on; two of them with a joint that holds it."""
 
     at_m: Annotated[tuple[tuple[Length, Length], ...], msgspec.Meta(min_length=2, max_length=4)]
-    """Position of each post, from the motion reference point: forward, right [m]."""
+    """Position of each post, from the motion reference point: forward, right [m].  With two posts that point is the
+    joint about which the frame rolls and pitches, and heave moves nothing."""
     post: Travel | tuple[Travel, ...]
     """Bounds of the posts: one table for all, or a list with one for each."""
     corners: Corners | None = None

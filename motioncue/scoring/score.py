@@ -34,6 +34,7 @@ LEAST = 1e-3  # share of the error at rest that a best motion has to spare
 PROGRAM = b"".join(
     Path(str(part.__file__)).read_bytes() for part in (optimum, senses)
 )  # another one finds another motion
+POSES = np.vstack([np.zeros(6), 0.01 * np.eye(6), np.full(6, 0.02)])  # [m, rad]
 
 
 class Weighed(NamedTuple):
@@ -238,7 +239,10 @@ def best_poses(scene: Scene, weights: Array) -> Array:
     assert scene.profile.platform is not None
     felt, built = sampled(scene.car.slow, scene.rate_hz), scene.built
     table = msgspec.json.encode(msgspec.structs.replace(scene.profile.platform, description="", source=""))
-    content = hashlib.sha256(b"".join([PROGRAM, table, weights.tobytes(), np.round(felt, 9).tobytes()]))
+    tried = np.round(built.kinematics.inverse(POSES), 9)  # other kinematics of the same table find another motion too
+    content = hashlib.sha256(
+        b"".join([PROGRAM, table, *(each.tobytes() for each in (weights, np.round(felt, 9), tried))])
+    )
     file = cache_folder() / f"{content.hexdigest()}.npy"
     motion = _kept(file, len(built.names))
     if motion is None:

@@ -154,8 +154,7 @@ def test_the_frame_goes_where_the_drives_take_it(preset):
     poses = 0.02 * np.sin(2 * np.pi * 0.4 * time_s + np.arange(6))
     poses[:, free] = 0.0
     found = platform.follow(platform.built.kinematics.inverse(poses))
-    if preset != "seat-2":
-        np.testing.assert_allclose(found.pose[1:], poses[:-1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.pose[1:], poses[:-1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(platform.built.kinematics.inverse(found.pose), found.actuators, rtol=0, atol=1e-9)
 
 

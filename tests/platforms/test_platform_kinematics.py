@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import motioncue
 from motioncue.platforms.kinematics import MOST_STRAIGHT, Kinematics
 
 # What a program that shares nothing with this project computed for two hexapods: legs at neutral, and at surge
@@ -203,3 +204,18 @@ def test_the_jacobian_is_the_slope_of_the_positions(kinematics):
 def test_a_platform_has_one_to_twelve_actuators(actuators):
     with pytest.raises(ValueError, match=f"found {len(actuators)}, allowed are 1 to 12"):
         Kinematics(actuators)
+
+
+def test_two_posts_turn_a_frame_about_its_joint():
+    """0.4 m behind the joint and 0.25 m to each side; x forward, y right, z down, so that a post is higher by -z."""
+    seat = motioncue.platform("seat-2")
+    poses = np.zeros((50, 6))
+    poses[:, 3:5] = np.random.default_rng(4).uniform(-0.1, 0.1, (50, 2))
+    joints = np.array([[-0.4, 0.25, 0.0], [-0.4, -0.25, 0.0]])
+    expected = [[-(rotation(roll, pitch, 0.0) @ joint)[2] for joint in joints] for roll, pitch in poses[:, 3:5]]
+    np.testing.assert_allclose(seat.inverse(poses), expected, atol=1e-12)
+    np.testing.assert_allclose(seat.forward(seat.inverse(poses)), poses, atol=1e-9)
+    heaving = poses.copy()
+    heaving[:, 2] = 0.03
+    np.testing.assert_array_equal(seat.inverse(heaving), seat.inverse(poses))
+    assert seat.ranges["heave_displacement"] == (None, None)

@@ -378,6 +378,7 @@ def test_a_platform_keeps_an_algorithm_that_gives_poses():
             "platform.at_m=[[0.5,0.0],[0.0,0.0],[-0.5,0.0]]",
             "a frame that its actuators do not hold at neutral",
         ),
+        ("seat-2", "platform.at_m=[[-0.4,0.2],[0.4,-0.2]]", "a frame that its actuators do not hold at neutral"),
         ("posts-4", "platform.kind=hexapode", "platform.kind"),
         ("posts-4", "platform.gives_way=['yaw','yaw','travel','tilt']", "gives_way"),
         ("posts-4", "platform.preset=posts-5", "platform.preset: found 'posts-5', allowed are .*posts-4"),

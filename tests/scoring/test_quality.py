@@ -8,7 +8,9 @@ pytest.importorskip("scipy")
 import motioncue
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.cueing.senses import RATE_HZ, perceived
+from motioncue.engine.assembly import load_profile_on
 from motioncue.engine.fitting import DRIVES, against_rest, told_of_rest
+from motioncue.platforms.settings import platform_presets
 from motioncue.profile.profile import builtin_profiles
 from motioncue.scoring import quality as module
 from motioncue.scoring.quality import (
@@ -162,6 +164,17 @@ def test_built_in_profiles_with_a_platform_of_their_own_are_better_than_rest():
     for name in builtin_profiles():
         share = against_rest(motioncue.load_profile(name))
         assert share is None or not told_of_rest(share)[0], name
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("platform", platform_presets())
+@pytest.mark.parametrize("drive", DRIVES)
+def test_the_default_is_felt_on_every_platform(platform, drive):
+    """A cue that a platform cannot make, as heave on two posts that only pitch, would leave an error as at rest."""
+    profile = load_profile_on("ccd-dk-washout", platform)
+    scene = Scene(profile, drive_motion(drive))
+    missed = scene.errors(scene.felt(scene.stopped(scene.cues(profile.cueing))))
+    assert np.sqrt(np.sum(missed**2)) < 0.85 * np.sqrt(np.sum(scene.still**2))
 
 
 @pytest.mark.check

@@ -20,9 +20,9 @@ def desk_of(*more):
 def test_numbers_turned_together_are_undone_together():
     engine, desk = desk_of()
     begin = engine.requested
-    desk.turn({GAIN: 0.6, "cueing.surge.cutoff_hz": 0.45}, (1,))
-    desk.turn({GAIN: 0.55, "cueing.surge.cutoff_hz": 0.5}, (1,))
-    assert (engine.requested.cueing.surge.gain, engine.requested.cueing.surge.cutoff_hz) == (0.55, 0.5)
+    desk.turn({GAIN: 0.9, "cueing.surge.cutoff_hz": 0.25}, (1,))
+    desk.turn({GAIN: 0.85, "cueing.surge.cutoff_hz": 0.3}, (1,))
+    assert (engine.requested.cueing.surge.gain, engine.requested.cueing.surge.cutoff_hz) == (0.85, 0.3)
     assert desk.state()["undo"] == 1
     desk.undo()
     assert engine.requested == begin

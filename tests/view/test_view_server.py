@@ -136,15 +136,15 @@ def test_frames_come_with_the_names_that_the_page_was_told(server, engine):
 
 def test_a_slider_changes_the_engines_profile_and_every_page_is_told(server, engine):
     with Visitor(server) as page, Visitor(server) as other:
-        page.send(do="set", key="cueing.surge.gain", value=0.5, gesture=1)
+        page.send(do="set", key="cueing.surge.gain", value=0.8, gesture=1)
         for each in (page, other):
-            told = each.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.5)
+            told = each.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.8)
             assert told["undo"] == 1
-            assert each.new == {"cueing.surge.gain": 0.5}
-        soon(lambda: engine.profile.cueing.surge.gain == 0.5)
+            assert each.new == {"cueing.surge.gain": 0.8}
+        soon(lambda: engine.profile.cueing.surge.gain == 0.8)
         page.send(do="undo")
         other.next("settings", lambda said: said["undo"] == 0)
-        assert engine.requested.cueing.surge.gain != 0.5
+        assert engine.requested.cueing.surge.gain != 0.8
 
 
 def test_a_refused_value_is_answered_with_its_key_and_reason(server, engine):

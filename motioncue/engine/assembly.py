@@ -70,24 +70,29 @@ def load_profile_on(
     platform: Platform | Mapping[str, Any] | str | Path | None,
     *overrides: str | Mapping[str, Any],
 ) -> Profile:
-    """Return a checked profile on another platform, for which its preset ``auto`` is resolved.
+    """Return a checked profile on another platform, for which its preset ``auto`` is chosen and resolved.
 
     Outputs are checked with the profile's own platform: what is offered beside it is for scoring, not for sending.
     """
     if platform is None:
         return load_profile(name_or_path, *overrides)
     table = platform_table(platform)
-    profile = _loaded(name_or_path, overrides, lambda found: gains_for(msgspec.structs.replace(found, platform=table)))
-    return msgspec.structs.replace(profile, platform=table)
+
+    def scaled(found: Profile) -> Mapping[str, Any]:
+        return gains_for(msgspec.structs.replace(found, platform=table))
+
+    return msgspec.structs.replace(_loaded(name_or_path, overrides, scaled, placed=True), platform=table)
 
 
-def _loaded(name_or_path: str | Path, overrides: Iterable[str | Mapping[str, Any]], scaled: Scaled) -> Profile:
+def _loaded(
+    name_or_path: str | Path, overrides: Iterable[str | Mapping[str, Any]], scaled: Scaled, *, placed: bool = False
+) -> Profile:
     """Return a checked profile, whose preset ``auto`` is resolved by `scaled`."""
     if not isinstance(name_or_path, str | os.PathLike):
         raise ConfigError(f"profile: found {shown(name_or_path)}, allowed is a name or a path")
     name = str(name_or_path)
     try:
-        profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=scaled)
+        profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=scaled, placed=placed)
     except ConfigError as error:
         if not str(error).endswith("source.system: missing, allowed is a text"):
             raise

@@ -295,8 +295,9 @@ def parse_profile(
     name: str = "profile",
     overrides: Iterable[str | Mapping[str, Any]] = (),
     scaled: Scaled | None = None,
+    placed: bool = False,
 ) -> Profile:
-    """Return the profile in a TOML text."""
+    """Return the profile in a TOML text; `placed` on another platform than it may have."""
     refuse_long_keys(text, name)
     try:
         tables = tomllib.loads(text)
@@ -308,7 +309,7 @@ def parse_profile(
         for key, value in given(override) if isinstance(override, Mapping) else [parsed(override)]:
             put(tables, key, value)
     tables.setdefault("name", Path(name).stem)
-    return _profile(tables, name, scaled)
+    return _profile(tables, name, scaled, placed=placed)
 
 
 class _WithPlatform(Table, frozen=True, kw_only=True):
@@ -408,9 +409,9 @@ def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.name: field.default for field in msgspec.structs.fields(table)}
 
 
-def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) -> Profile:
+def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None, *, placed: bool = False) -> Profile:
     """Return the profile in tables; raise ConfigError if they are not valid."""
-    choose_preset(tables)
+    choose_preset(tables, placed=placed or tables.get("platform") is not None)
     cueing = tables.get("cueing")
     try:
         fill_from_presets(tables)

@@ -158,15 +158,15 @@ def refuse_not_finite(value: Any, path: str) -> None:
         raise ConfigError(f"{path}: found {value}, allowed are finite numbers")
 
 
-def choose_preset(tables: dict[str, Any]) -> None:
-    """Give a preset to cueing that names none and leaves out a required value."""
+def choose_preset(tables: dict[str, Any], *, placed: bool) -> None:
+    """Give a preset to cueing that names none and leaves out a required value: auto if it is `placed` on a platform."""
     cueing = tables.get("cueing")
     if not isinstance(cueing, dict) or cueing.get("preset") is not None:
         return
     kind = ALGORITHMS.get(str(cueing.get("algorithm")))
     if kind is None or not _lacks(kind, cueing):
         return
-    preset = kind.default_preset if kind.auto is None or tables.get("platform") is None else "auto"
+    preset = kind.default_preset if kind.auto is None or not placed else "auto"
     if preset is not None:
         tables["cueing"] = {**cueing, "preset": preset}
 

@@ -342,16 +342,26 @@ def gains_for(profile: Profile) -> dict[str, Any]:
 def _with_room(own: Cueing, reach: _Reach) -> dict[str, Any]:
     """Return the tables of an algorithm told of as much room as makes the poses of the standard drives fit.
 
-    Of several sizes that it can begin with, those of the one that is then felt best; of two that are felt alike, of the
-    smaller one, which asks less of the platform.
+    Of several sizes that it can begin with, those of the one that is then felt best, beside the values that the user
+    set; a larger one asks more of the platform, and has to be better by a hundredth.
     """
     found, *larger = (_told_room(own, reach, size) for size in own.sizes)
-    least = error_beside_rest(_with_tables(own, found), reach.platform) if larger else 0.0
+    least = error_beside_rest(_beside_own(own, found), reach.platform) if larger else 0.0
     for tables in larger:
-        error = error_beside_rest(_with_tables(own, tables), reach.platform)
+        error = error_beside_rest(_beside_own(own, tables), reach.platform)
         if error < ALIKE * least:
             found, least = tables, error
     return found
+
+
+def _beside_own(own: Cueing, tables: Mapping[str, Any]) -> Cueing:
+    """Return settings with values of some of their tables changed, but for those that are not those of a preset."""
+    preset = own.presets[own.auto or ""]
+    free = {
+        name: {key: value for key, value in values.items() if getattr(getattr(own, name), key) == preset[name].get(key)}
+        for name, values in tables.items()
+    }
+    return _with_tables(own, free)
 
 
 def _told_room(own: Cueing, reach: _Reach, size: str) -> dict[str, Any]:

@@ -49,6 +49,7 @@ OTHERS = tuple(channel.name for channel in ACTUATION)
 
 FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
+STEEPEST = math.radians(45.0)  # of a frame on two posts
 LEAST = 5e-324  # the smallest number above 0
 SLOWEST_S = 60.0  # from neutral to the end of an actuator's range
 
@@ -131,7 +132,29 @@ def build(platform: Platform) -> Built:
     lag_s = platform.lag_s or 0.0
     built = Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size, lag_s, frame, tables)
     refuse_singular_neutral(frame_of(platform, built))
+    if isinstance(platform, Posts) and len(platform.at_m) == 2:
+        refuse_steep_seat(platform, built)
     return built
+
+
+def refuse_steep_seat(platform: Posts, built: Built) -> None:
+    """Refuse two posts so near to the joint that they hold that their ends turn the frame far, as parking does.
+
+    And a lift beside them: on the ground they would pitch what it lifts.
+    """
+    if lifts := [axis.name for axis in platform.axes if axis.channel == "heave_displacement"]:
+        raise ConfigError(
+            f"platform.axes: {lifts[0]}: found channel = 'heave_displacement' beside two posts, whose joint holds it; "
+            "allowed are the other channels, or three posts"
+        )
+    ends = np.array([[one, other] for one in built.bounds[0][:2] for other in built.bounds[1][:2]])
+    rest = np.tile(built.neutral[2:], (4, 1))
+    leans = built.kinematics.forward(np.hstack([ends, rest]))[:, 3:5]
+    if not np.abs(leans).max() <= STEEPEST:
+        raise ConfigError(
+            "platform.at_m: found two posts whose ends turn the frame by more than "
+            f"{math.degrees(STEEPEST):.0f} deg, allowed is less: they count from the joint about which it turns"
+        )
 
 
 def refuse_table(platform: Platform, axis: Axis) -> None:

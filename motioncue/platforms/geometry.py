@@ -151,7 +151,8 @@ def refuse_singular_neutral(frame: Frame) -> None:
     if not held >= SINGULAR:
         raise ConfigError(
             "platform: found a frame that its actuators do not hold at neutral: the least singular value of the "
-            f"Jacobian is {held:.2g} of the largest, allowed is {SINGULAR} or more; are joints mirrored or in line?"
+            f"Jacobian is {held:.2g} of the largest, allowed is {SINGULAR} or more; are joints mirrored or in line? "
+            "Two posts count from the joint about which they roll and pitch it"
         )
 
 

@@ -21,6 +21,7 @@ from motioncue.engine.fitting import (
     DRIVES,
     KEPT_HZ,
     RATE_HZ,
+    against_rest,
     fit,
     gains_for,
     standard_motion,
@@ -164,8 +165,25 @@ def test_auto_takes_the_size_that_is_felt_best_where_it_fits(platform, monkeypat
         )
 
     errors = {size: missed((size,)) for size in ("small", "medium", "large")}
-    assert missed(("small", "medium", "large")) < 1.02 * min(errors.values())
+    taken = missed(("small", "medium", "large"))
+    assert taken < 1.02 * min(errors.values())
     assert max(errors.values()) > 1.02 * min(errors.values())  # so that it matters which
+    if platform == "posts-4":  # medium is better by less than a hundredth
+        assert errors["medium"] < errors["small"] == taken
+
+
+def test_auto_takes_the_size_that_is_felt_best_beside_what_the_user_set(monkeypatch):
+    """With slow tilt `small` is felt best on hexapod-simona, where it is `large` with the preset's own."""
+
+    def taken(*sizes):
+        monkeypatch.setattr(Classical, "sizes", sizes)
+        named = "cueing={algorithm='classical', tilt={rate_limit_deg_s=3}}"
+        return load_profile_on("program-dk", "hexapod-simona", named)
+
+    found = taken("small", "medium", "large")
+    assert found.cueing.tilt.rate_limit_deg_s == 3.0
+    assert found.cueing.surge.cutoff_hz == Classical.presets["small"]["surge"]["cutoff_hz"]
+    assert against_rest(found) == min(against_rest(taken(size)) for size in ("small", "medium", "large"))
 
 
 @pytest.mark.search

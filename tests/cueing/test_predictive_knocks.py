@@ -102,10 +102,11 @@ def test_a_weight_that_changes_and_changes_back_is_no_knock_on_cranks(weight):
     assert knocks_of("hexapod-cranks", smooth_drive(3000), change, 1500, back=20) < KNOCKS["hexapod-cranks"]
 
 
-# Plans that were held for two seconds, to become free at once then: by 0.37.
+# Plans that were held for two seconds, to become free at once then, or half a second later: by 0.37.
+@pytest.mark.parametrize("at", [733, 900])
 @pytest.mark.check
-def test_plans_become_free_after_a_change_little_by_little():
-    assert knocks_of("hexapod-cranks", smooth_drive(2400), {"gain": 0.9}, 900) < 0.2
+def test_plans_become_free_after_a_change_little_by_little(at):
+    assert knocks_of("hexapod-cranks", smooth_drive(2400), {"gain": 0.9}, at) < 0.2
 
 
 STEADY = {"hexapod-simona": 0.3}  # as docs/predictive.md promises, and 0.15 elsewhere [m/s^2]

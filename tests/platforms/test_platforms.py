@@ -26,6 +26,7 @@ WORDS = {name: "leg" for name in PRESETS if name.startswith("hexapod-")} | {"hex
 PERIOD = 3_000_030
 DT = PERIOD * 1e-9
 CLEAR_DEG = 11.0  # between a crank and one line with its rod, on the way between any two poses
+LIFT = "travel={min_m=-0.1, max_m=0.1, speed_m_s=0.3, acceleration_m_s2=5}"
 TURN = "turn={min_deg=-9, max_deg=9, speed_deg_s=9, acceleration_deg_s2=9}"
 
 
@@ -379,6 +380,13 @@ def test_a_platform_keeps_an_algorithm_that_gives_poses():
             "a frame that its actuators do not hold at neutral",
         ),
         ("seat-2", "platform.at_m=[[-0.4,0.2],[0.4,-0.2]]", "a frame that its actuators do not hold at neutral"),
+        (
+            "seat-2",
+            "platform.at_m=[[-0.06,0.2],[-0.06,-0.2]]",
+            "two posts whose ends turn the frame by more than 45",
+        ),
+        ("seat-2", "platform.at_m=[[-0.04,0.2],[-0.04,-0.2]]", "they count from the joint about which it turns"),
+        ("seat-2", f"platform.axes=[{{name='lift', channel='heave_displacement', {LIFT}}}]", "whose joint holds it"),
         ("posts-4", "platform.kind=hexapode", "platform.kind"),
         ("posts-4", "platform.gives_way=['yaw','yaw','travel','tilt']", "gives_way"),
         ("posts-4", "platform.preset=posts-5", "platform.preset: found 'posts-5', allowed are .*posts-4"),

@@ -15,6 +15,7 @@ from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.cueing.senses import SENSES
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
+from motioncue.platforms.kinematics import Kinematics
 from motioncue.profile.profile import platform_table
 from motioncue.recording.recording import sample_recording
 from motioncue.scoring import quality
@@ -144,6 +145,21 @@ def test_a_speed_at_its_bound_is_kept_however_the_filter_of_the_band_swings(shar
     fitted = scene.fitted(asked)
     assert (fitted.use <= 1.0 + 1e-9) == fits
     assert (fitted.factors[4] > 1.0 - 1e-9) == fits
+
+
+def test_a_best_motion_is_found_again_where_the_same_table_has_other_kinematics(monkeypatch, sample):
+    """As of another version, in which two posts turn a frame about another point."""
+    found = []
+    monkeypatch.setattr(module.optimum, "best_motion", lambda felt, built, weights: found.append(1) or np.zeros((9, 2)))
+    scene = Scene(motioncue.load_profile("ccd-dk-classical", {"platform.preset": "seat-2"}), sample)
+    for _ in range(2):
+        module.best_poses(scene, np.ones(6))
+        assert len(found) == 1
+    scene.built = scene.built._replace(
+        kinematics=Kinematics([{"kind": "post", "platform": (-0.4, y, 0.0)} for y in (0.25, -0.25)])
+    )
+    module.best_poses(scene, np.ones(6))
+    assert len(found) == 2
 
 
 @pytest.mark.search

@@ -136,9 +136,8 @@ class Frame(NamedTuple):
         """
         rows = self.kinematics.jacobian(poses)[:, : self.actuators]
         pushes = np.linalg.norm(rows[:, :, :3], axis=2, keepdims=True)
-        rows = (
-            rows / np.where(pushes > 0.0, pushes, 1.0) / [1, 1, 1, *(3 * [self.size])]
-        )  # of two posts a joint takes it
+        pushes[pushes == 0.0] = 1.0  # of two posts, whose joint takes it
+        rows = rows / pushes / [1, 1, 1, *(3 * [self.size])]
         values = np.linalg.svd(rows, compute_uv=False)
         return np.asarray(values[:, self.ways - 1] / values[:, 0])
 

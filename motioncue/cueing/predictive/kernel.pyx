@@ -15,7 +15,7 @@ from motioncue.cueing.predictive.actuators_ahead cimport Excess, exceed, hold_ba
 from motioncue.cueing.predictive.guard cimport Guard, guarded, slowed, stops, within
 from motioncue.cueing.predictive.preview_doubt cimport conclude, judge, settle_doubt
 from motioncue.cueing.predictive.solver cimport ACTIVE, CHANNELS, LOWER, SOFT, Quadratic, Solver, set_row, solved
-from motioncue.platforms.kinematics cimport CRANK, Kinematics
+from motioncue.platforms.kinematics cimport Kinematics
 
 import zlib
 

@@ -59,11 +59,12 @@ def _made(path: Path, force: bool) -> tuple[Path, IO[bytes]]:
     while True:
         name = numbered(path, number)
         try:
-            if force and path.is_file():
-                path.unlink()  # not emptied: another recorder may still write to it
-            return name, name.open("wb" if force else "xb")
+            if force and name.is_file():
+                name.unlink(missing_ok=True)  # not emptied: another recorder may still write to it
+            # And made anew: it may have made its own again meanwhile.  A device or a pipe is written as it is.
+            return name, name.open("wb" if force and os.path.lexists(name) and not name.is_file() else "xb")
         except FileExistsError:
-            number += 1
+            number += not force
         except OSError as error:
             raise ConfigError(f"recording {str(name)!r}: cannot be made: {error.strerror}") from error
 

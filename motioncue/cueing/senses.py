@@ -1,6 +1,6 @@
 """What the vestibular organs report: the otoliths of specific force, the canals of turning.
 
-Needs SciPy, from the extra ``score``.
+What filters signals in time (`low_passed`, `organ`, `perceived`) needs SciPy, from the extra ``score``.
 
 References
 ----------

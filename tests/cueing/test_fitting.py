@@ -243,16 +243,6 @@ def test_auto_is_scaled_too_when_it_is_chosen_while_it_runs(tmp_path):
     assert pipeline.profile.cueing.sway == load_profile(rig(tmp_path)).cueing.sway
 
 
-@pytest.mark.parametrize("algorithm", ["classical", "adaptive", "optimal", "predictive"])
-@pytest.mark.parametrize("profile", ["ccd-dk-washout", "program-dk"])
-def test_a_platform_beside_a_profile_suits_an_algorithm_as_its_own_does(profile, algorithm):
-    """As `compare --platform` and `score --platform` take it: program-dk has no [platform] of its own."""
-    named = f"cueing={{algorithm='{algorithm}'}}"
-    beside = load_profile_on(profile, "hexapod-simona", named)
-    assert beside.cueing == load_profile(profile, named, "platform.preset=hexapod-simona").cueing
-    assert getattr(beside.cueing, "preset", None) in ("auto", None)
-
-
 def test_auto_without_a_platform_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"cueing.preset: found 'auto', .* \[platform\], and there is none"):
         load_profile(rig(tmp_path, 'preset = "auto"', "", "pitch"))

@@ -13,6 +13,7 @@ pytest.importorskip("platformdirs")
 import motioncue
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.cueing.senses import SENSES
+from motioncue.engine.assembly import load_profile_on
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
 from motioncue.platforms.kinematics import Kinematics
@@ -145,6 +146,17 @@ def test_a_speed_at_its_bound_is_kept_however_the_filter_of_the_band_swings(shar
     fitted = scene.fitted(asked)
     assert (fitted.use <= 1.0 + 1e-9) == fits
     assert (fitted.factors[4] > 1.0 - 1e-9) == fits
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("algorithm", ["classical", "adaptive", "optimal", "predictive"])
+@pytest.mark.parametrize("profile", ["ccd-dk-washout", "program-dk"])
+def test_a_platform_beside_a_profile_suits_an_algorithm_as_its_own_does(profile, algorithm):
+    """As `compare --platform` and `score --platform` take it: program-dk has no [platform] of its own."""
+    named = f"cueing={{algorithm='{algorithm}'}}"
+    beside = load_profile_on(profile, "hexapod-simona", named)
+    assert beside.cueing == motioncue.load_profile(profile, named, "platform.preset=hexapod-simona").cueing
+    assert getattr(beside.cueing, "preset", None) in ("auto", None)
 
 
 def test_a_best_motion_is_found_again_where_the_same_table_has_other_kinematics(monkeypatch, sample):

@@ -52,8 +52,8 @@ cdef double HEEDING = 0.2   # [s] in which what is said of the car's motion come
 cdef double STARTLING = 0.05    # share of a sense's largest that it may be beyond that before plans are held
 cdef double LED = 0.01      # share of it that may turn out wrong at once before they are
 cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
-cdef double FREED = 3.0     # logarithm of how much faster that is in the end than gently
 cdef double FREEING = 0.5   # [s] after that in which plans become free to change as fast as they like
+cdef double FREED = 3.0     # logarithm of how much faster that is in the end than gently
 
 cdef enum:
     ANEW = 8                # plans in a row that are not found, after which one starts without active constraints

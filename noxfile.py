@@ -109,8 +109,10 @@ def clean(folder):
 def distributions(session, folder):
     """Build the source distribution, and the wheel from it, without a warning; return the folder of both."""
     source = clean(folder / "source")
-    session.install("build")
-    built = session.run("python", "-m", "build", "--outdir", str(folder / "dist"), str(source), silent=True) or ""
+    quick = session.venv_backend == "uv"
+    session.install("build[uv]" if quick else "build")
+    build = ["build", "--installer", "uv" if quick else "pip", "--outdir", str(folder / "dist"), str(source)]
+    built = session.run("python", "-m", *build, silent=True) or ""
     if "Cythonizing motioncue/engine/" not in built or "ffp-contract=off" not in built:
         session.error("the log of the build does not show how it was built")
     marks = ("performance hint:", ": warning:", "warning: motioncue/")
@@ -119,7 +121,7 @@ def distributions(session, folder):
     return folder / "dist"
 
 
-@nox.session(tags=["check"])
+@nox.session(tags=["check"], venv_backend="uv|virtualenv")
 def wheel(session):
     """Source distribution and wheel, installed far from the source: demo, outside extension, what is packed."""
     with tempfile.TemporaryDirectory() as name:

@@ -205,7 +205,7 @@ def leg_motion(algorithm, source, bridge, delivery):
 
 
 @pytest.mark.parametrize("bridge", ["predict", pytest.param("linear", marks=pytest.mark.search)])
-@pytest.mark.parametrize("source", ["beamng", "vehicle-physics-pro"])
+@pytest.mark.parametrize("source", ["beamng", pytest.param("vehicle-physics-pro", marks=pytest.mark.search)])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.check
 def test_legs_move_as_with_frames_that_come_evenly(algorithm, source, bridge):

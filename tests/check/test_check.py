@@ -67,6 +67,7 @@ def test_a_straight_drive_settles_neither_the_order_nor_the_sense_of_the_quatern
         assert verdicts(report)["attitude and course"] == "unknown"
 
 
+@pytest.mark.check
 def test_thresholds_that_an_honest_drive_exceeds_are_wrong():
     strict = verdicts(check("city-car-driving", PACKAGES["tour"], watch=Watch(max_acceleration_m_s2=0.01)))
     usual = verdicts(check("city-car-driving", PACKAGES["tour"]))

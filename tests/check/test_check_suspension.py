@@ -182,6 +182,7 @@ def test_nobody_is_accused_where_the_travel_is_small_or_something_else():
         assert report.verdict == "unknown"
 
 
+@pytest.mark.check
 def test_an_acceleration_that_is_wrong_itself_accuses_no_wheel():
     report = judged(source_of(turned("surge", "sway")))
     assert verdicts(report) == {BRAKING: "unknown", TURNS: "unknown"}
@@ -230,6 +231,7 @@ def test_wheels_exchanged_on_banking_are_found_at_any_speed(speed_m_s):
     assert report.verdict == "wrong"
 
 
+@pytest.mark.check
 def test_on_hills_the_load_is_not_what_the_speed_says():
     states = hills()
     assert verdicts(honestly("raceroom-dk", states))[BRAKING] == "ok"

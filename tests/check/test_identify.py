@@ -146,14 +146,14 @@ def test_drives_that_accelerate_less_than_asked_tell_it(speeds, share, lag_s, la
     assert found.dead_time_s == pytest.approx(late * SLOWLY, abs=4e-3)
 
 
-@pytest.mark.check
+@pytest.mark.search
 def test_inertia_is_no_bound_of_the_acceleration():
     found = identified(sent := asked(), heard_of(sent, Drive(0.1, 1.0, 0.0)), np.arange(len(sent)), DT)
     assert (found.speed, found.acceleration) == (None, None)
     assert found.unexplained > 0.01
 
 
-@pytest.mark.check
+@pytest.mark.search
 def test_what_no_such_drive_does_is_said():
     sent = asked()
     heard = np.cumsum(np.random.default_rng(3).normal(size=sent.shape), axis=0)

@@ -97,6 +97,7 @@ def alone_at(port):
 
 
 @pytest.mark.parametrize("system", ["beamng", "beamng-simulink"])
+@pytest.mark.check
 def test_listen_watches_what_it_says(system):
     url = udp()
     with alone_at(REPLY_PORT), Program("listen", system, "--at", url, "--json") as listen:

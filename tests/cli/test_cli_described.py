@@ -61,6 +61,7 @@ def test_check_and_export_read_bare_packets(own, tmp_path):
     assert "source.options.sway: found 'right', allowed are 'as_described', 'opposite'" in refused.stderr
 
 
+@pytest.mark.check
 def test_a_recording_of_a_run_describes_its_own_source(tmp_path):
     path = tmp_path / "drive.mcap"
     ride("dirt-rally-dk", "turns", record=path)

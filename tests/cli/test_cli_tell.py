@@ -189,6 +189,7 @@ def test_nothing_runs_and_what_a_killed_run_left_goes(mine):
     assert "'prk'" in tell("prk").stderr
 
 
+@pytest.mark.check
 def test_of_many_who_tell_at_once_nobody_is_lost(mine, monkeypatch):
     monkeypatch.setattr(telling, "WAITING", 1)  # so that most find no place at first
     monkeypatch.setattr(telling, "PATIENCE_S", 30.0)

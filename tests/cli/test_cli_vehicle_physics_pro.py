@@ -66,6 +66,7 @@ def test_the_commands_play_it_between_them(urls):
 
 
 @pytest.mark.rt
+@pytest.mark.check
 def test_listen_knows_its_packets(urls):
     sent, stats = played("still", urls["source"], "listen", SYSTEM, "--at", urls["source"])
     assert stats["frames_received"] == sent["frames_sent"] > 0

@@ -112,7 +112,7 @@ def test_an_axis_whose_gain_is_0_rests_and_the_others_move_as_before(platform):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.search), 3])
 def test_who_changes_settings_all_the_time_does_not_keep_the_platform_on_an_old_plan(every):
     """Bursts begin within a tenth of a second: of 10 m/s^2 at most, what 3 ms may change is 0.3 m/s^2."""
     chance, clock = np.random.default_rng(5), FakeClock(1_000_000_000)

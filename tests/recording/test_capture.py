@@ -287,6 +287,7 @@ def capture_of(*packets):
     return pcap([(number, packet) for number, packet in enumerate(packets)])
 
 
+@pytest.mark.check
 def test_many_fragments_are_put_together_once(monkeypatch):
     """Not once for each: eight thousand fragments of eight bytes make the largest datagram that there can be."""
     joined = []

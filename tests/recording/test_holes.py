@@ -190,6 +190,7 @@ def test_a_run_killed_before_its_first_second_was_written_is_named_as_such(tmp_p
 # Files that are removed while a long run goes on.
 
 
+@pytest.mark.check
 def test_a_run_of_days_keeps_within_its_size_and_what_is_left_reads_as_one(tmp_path, hurried):
     loop = Loop()
     record = Record(file=str(tmp_path / "days.mcap"), keep_mb=10.0, roll_mb=1.0)

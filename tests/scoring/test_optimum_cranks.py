@@ -58,7 +58,7 @@ def from_line(platform, poses):
     return np.array(found).T, angles
 
 
-@pytest.mark.check
+@pytest.mark.search
 def test_on_cranks_no_algorithm_is_better_than_the_best_motion(tmp_path, monkeypatch):
     monkeypatch.setattr(score, "cache_folder", lambda: tmp_path)
     drive = motioncue.read(sample_recording()).motion

@@ -99,6 +99,7 @@ def sent(host, intake, to):
     eventually(lambda: intake.accepted == before + 1)
 
 
+@pytest.mark.check
 def test_a_socket_that_fails_rests_is_named_once_and_is_heard_again(sockets):
     intake, addresses = new_intake(), [each.getsockname() for each in sockets]
     with receiving(intake, sockets), sender() as host:

@@ -104,6 +104,7 @@ def test_a_scheme_out_of_place_is_refused(scheme):
 
 
 @given(st.text(max_size=40), st.sampled_from(["", *(f"{scheme}://" for scheme in FORMS)]))
+@pytest.mark.check
 def test_any_text_is_an_endpoint_or_refused(text, prefix):
     try:
         endpoint = parse_endpoint(prefix + text)

@@ -59,6 +59,7 @@ ctypedef struct Fade:
     Vanishing left      # what the weight lacks of the goal
     double paced        # the pace for which that was designed
     double pace         # of a fade from end to end [1/tick]
+    double least        # ticks that the way to 0 takes at least
 
 
 cdef inline void fade_rests(Fade* f, double weight) noexcept nogil:
@@ -92,6 +93,8 @@ cdef inline void fade_turn(Fade* f, double goal) noexcept nogil:
     f.goal, f.position, f.paced, f.step = goal, 1.0 - goal, f.pace, f.pace
     if f.turned:            # less time for little: what has hardly begun ends soon
         f.step /= 1.19 * sqrt(sqrt(sqrt(min(1.0, 2.2 * apart))))
+    if goal == 0.0 and f.step * f.least > 1.0:
+        f.step = 1.0 / f.least
     f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
     # And less where it would go beyond an end, after several turns one upon another.
     while f.turned and f.step < 1.0 and not stays_within(&f.left, goal):

@@ -46,6 +46,9 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     side for a fade."""
     for_platform: ClassVar[bool] = False
     """Whether its `design` takes the platform, in the form that kernels take."""
+    planned: ClassVar[bool] = False
+    """Whether its cue knows what carries the platform: tables take their part of it in each tick, not what of it is
+    slow, and it comes within narrower ranges by itself."""
     bridge: ClassVar[str] = "predict"
     """The ``source.bridge`` that suits it."""
     auto: ClassVar[str | None] = None

@@ -16,7 +16,7 @@ from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.along import Recalled
 from motioncue.engine.fitting import gains_for
-from motioncue.engine.leaving import check_leaving, leaving_of
+from motioncue.engine.leaving import any_fade_s, check_leaving, leaving_of
 from motioncue.engine.reception import check_endpoints
 from motioncue.engine.tick import Settings
 from motioncue.errors import ConfigError, not_among
@@ -283,6 +283,9 @@ def settings_of(profile: Profile, before: Settings | None = None, recalled: Reca
     if before is not None and _same_outputs(before.profile, profile):
         chains = before.chains
     leaving = leaving_of(profile)
+    platform = None  # its controller may have it move the actuators, and then no output's chain has it
+    if profile.platform is not None and profile.cueing.poses:
+        platform = platforms.stage_of(profile.platform, period_ns_of(profile))
     return Settings(
         algorithm or algorithm_of(profile),
         limits or limits_of(profile),
@@ -297,6 +300,8 @@ def settings_of(profile: Profile, before: Settings | None = None, recalled: Reca
         head_m=profile.source.head_m,
         profile=profile,
         recalled=before.recalled if recalled is None and before is not None else recalled,
+        platform=platform,
+        any_fade_s=any_fade_s(profile),
     )
 
 
@@ -416,8 +421,7 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     if lifts or reads & set(ChassisMotion.fills):
         stages.append(chassis_of(profile, output, reads, lifts=lifts))
     if profile.platform is not None and moves:
-        planned = profile.cueing.eases and profile.cueing.for_platform
-        stages.append(platforms.stage_of(profile.platform, period_ns_of(profile), planned=planned))
+        stages.append(platforms.stage_of(profile.platform, period_ns_of(profile), planned=profile.cueing.planned))
     if poses:
         stages.append(pose_of(profile, output))
     chain = OutputChain(stages)

@@ -32,10 +32,12 @@ from motioncue.output.sinks cimport (
     OTHERS, PACKET_BYTES, PACKETS, POSITIONS, Other, Replies, Sink, Sinks, any_lost, encode_all, hear_all, send_all,
     take_back, unheard,
 )
+from motioncue.platforms.actuators cimport fade_ticks_from, pose_of
 from motioncue.safety.limiter cimport at_neutral
 from motioncue.safety.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, FOUND, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
-    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, PLATFORM, RUNNING, STANDS, Step, Supervisor, supervise,
+    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, PLATFORM, RUNNING, STANDS, Step, Supervisor,
+    fade, supervise, wants_neutral,
 )
 from motioncue.transports.handles cimport Line, packed_address
 from motioncue.wire.checksum cimport Seal
@@ -239,6 +241,9 @@ cdef class Emitter:
             if s.reset and s.state == FAULT and self.parked() and s.still:
                 take_back(&self._sinks, self._deadline, self._driven)   # one that answers is ready only once it is asked
         supervise(s, self._deadline, &step)
+        if wants_neutral(s) and s.fade.goal == 1.0:
+            s.fade.least = self.fade_ticks()
+        fade(s, &step)
         if step.moved:
             self.report(&step)
         age = self._bridge.age
@@ -302,6 +307,19 @@ cdef class Emitter:
         if e.broken and not s.faulted:
             s.faulted = True
             mc_count(&self._counts.not_finite, 1)
+
+    cdef double fade_ticks(self) noexcept nogil:
+        """Return in how many ticks the cue may fade to neutral, so that the platform's actuators follow; 0: in any number."""
+        cdef double[6] pose
+        cdef double[6] move
+        cdef int i
+        if self._cued.now.platform == NULL:
+            return 0.0
+        pose_of(&self._envelope.unfaded, pose)
+        pose_of(&self._envelope.before, move)
+        for i in range(6):
+            move[i] = pose[i] - move[i]
+        return min(self._cued.now.fade_ticks, fade_ticks_from(self._cued.now.platform, pose, move))
 
     cdef void watch_lines(self) noexcept nogil:
         """Tell the supervisor whether a line is lost."""

@@ -244,7 +244,7 @@ def error_beside_rest(settings: Cueing, platform: Platform) -> float:
     By spectra, so at once and in the plain install; above 1 is worse than no motion.
     """
     built = platforms.build(platform)
-    chain = OutputChain([platforms.stage_of(platform, round(1e9 / RATE_HZ))])
+    chain = OutputChain([platforms.stage_of(platform, round(1e9 / RATE_HZ), planned=settings.planned)])
     missed = at_rest = 0.0
     for motion, cues in zip(standard_motion(), cues_of(settings, platform), strict=True):
         chain.reset()

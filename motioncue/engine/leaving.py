@@ -1,4 +1,4 @@
-"""How long a platform takes to its rest when a run ends, and a way that is short enough.
+"""How long a platform takes to neutral and to its rest, and a way that is short enough when a run ends.
 
 The way is a fade of every channel by the weight x^3 (10 - 15 x + 6 x^2), then the way down along the same curve.  Over
 a distance d in a time T its largest slope is 1.875 d / T, its largest bend 10 / sqrt(3) d / T^2, and its largest third
@@ -17,7 +17,7 @@ from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Limits, Output, Profile, Supervisor
 from motioncue.safety.settings import OF_CAR, Free, in_si
 
-__all__ = ["LEAVE_S", "Leaving", "check_leaving", "leaving_of"]
+__all__ = ["LEAVE_S", "Leaving", "any_fade_s", "check_leaving", "leaving_of"]
 
 LEAVE_S = 4.0
 """``supervisor.leave_s`` if it is not given: Windows ends a program about 5 s after its console has been closed."""
@@ -61,8 +61,25 @@ class Leaving(NamedTuple):
 
 def leaving_of(profile: Profile) -> Leaving:
     """Return how a profile's platform comes to rest."""
-    driven = profile.platform if any(output.packet is not None for output in profile.outputs) else None
-    return _leaving(profile.supervisor, profile.limits, _limits_of(profile.outputs), driven, profile.cueing.poses)
+    driven = any(output.packet is not None for output in profile.outputs)
+    others, poses = _limits_of(profile.outputs), profile.cueing.poses
+    return _leaving(profile.supervisor, profile.limits, others, profile.platform, driven, poses)
+
+
+def any_fade_s(profile: Profile) -> float:
+    """Return a time that is enough for a fade from any pose of the profile's platform [s]; 0 if that is not known."""
+    platform = profile.platform
+    return 0.0 if platform is None else max(_to_neutral_s(platforms.build(platform)).values())
+
+
+def _to_neutral_s(built: platforms.Built) -> dict[str, float]:
+    """Return how long each actuator takes from its farther end to neutral [s]."""
+    times = {}
+    for name, neutral, each in zip(built.names, built.neutral, built.bounds, strict=True):
+        most = each.speed, each.acceleration, each.jerk
+        farthest = max(each.high - neutral, neutral - each.low)
+        times[f"platform: {name}"] = MARGIN * (_least_s(farthest, *most) + _stop_s(*most))
+    return times
 
 
 def check_leaving(profile: Profile) -> None:
@@ -100,6 +117,7 @@ def _leaving(
     limits: Limits | Free,
     others: tuple[tuple[str, tuple[float | None, ...]], ...],
     platform: Platform | None,
+    driven: bool,
     poses: bool,
 ) -> Leaving:
     bounds = [] if limits == "none" else [(f"limits.{name}", tuple(each)) for name, each in in_si(limits).items()]
@@ -110,17 +128,16 @@ def _leaving(
     }
     legs, sinks, rise_s, settle = {"": 0.0}, {"": 0.0}, 0.0, TICKS_S
     brake = 0.0  # after limits that still follow: a pose out of reach moves no faster than the actuators
-    if platform is not None:
+    if platform is not None and (driven or poses):
+        legs = _to_neutral_s(platforms.build(platform))
+    if platform is not None and driven:
         built = platforms.build(platform)
         for name, neutral, parked, each in zip(
             built.names, built.neutral, platforms.parked_of(platform, built), built.bounds, strict=True
         ):
-            farthest = max(each.high - neutral, neutral - each.low)
             most = each.speed, each.acceleration, each.jerk
-            stop_s = _stop_s(*most)
-            legs[f"platform: {name}"] = MARGIN * (_least_s(farthest, *most) + stop_s)
             sinks[f"platform: {name}"] = MARGIN * _least_s(abs(neutral - parked), *most)
-            brake = max(brake, MARGIN * stop_s)
+            brake = max(brake, MARGIN * _stop_s(*most))
         rise_s = platform.rise_s
         settle += FORGOTTEN * (platform.lag_s or 0.0)
     limited, leg, sink = (max(each.values(), default=0.0) for each in (cue, legs, sinks))

@@ -22,6 +22,7 @@ from motioncue.core.threads cimport mc_load
 from motioncue.engine.along cimport Kept, Recalled
 from motioncue.frames.intake cimport Tuned, TunedSlot, tuned_write
 from motioncue.output.actuation cimport Chain, actuate, chain_reset
+from motioncue.platforms.actuators cimport ActuatorParams, Actuators
 from motioncue.safety.limiter cimport CueLimits, LimitSet, keep_turning, lean_cue, limit_cue, limits_rest
 
 
@@ -46,6 +47,8 @@ ctypedef struct Design:         # settings in the form that ticks use
     Tuned tuned             # what the tick that uses these passes on to the receiver; a duration of 0: nothing
     int64_t number          # number of settings posted before these
     Kept* recalled          # what an earlier session felt along the way; NULL: nothing
+    const ActuatorParams* platform      # what a fade is left to, here or beyond an output; NULL: it is not known
+    double fade_ticks       # enough for a fade from any pose of it
 
 
 ctypedef struct CueingState:
@@ -80,6 +83,7 @@ cdef inline void retune_poll(CueingState* c) noexcept nogil:
 ctypedef struct EnvelopeState:
     Cue good                # the last finite cue, before the fade
     Cue unfaded             # cue of the last tick, before fade and limits
+    Cue before              # and of the tick before that
 
 
 ctypedef struct Envelope:       # what an engine puts around an algorithm in a tick
@@ -158,6 +162,7 @@ cdef inline void run_in_envelope(CueingState* c, Envelope* e, const Motion* moti
     lean_cue(c.now.limits, channels)    # before the fade: half of pi is no lean, half its lean is 0
     if e.weight != 1.0 and not e.begin:
         keep_turning(channels, &e.state.unfaded)
+    e.state.before = e.state.unfaded
     e.state.unfaded = cue[0]
     if e.weight != 1.0:     # a weight of 1 keeps every bit
         for i in range(CHANNELS):
@@ -260,6 +265,7 @@ cdef class Settings:
     cdef Chain* _chains[OUTPUTS]
     cdef readonly object profile
     cdef readonly Recalled recalled
+    cdef Actuators _platform
     cdef readonly int64_t period_ns
     cdef int read_motion(self, const Motion* motion, const double* weight, const double* feedback) except -1
     cdef bint read_chassis(self, const double* chassis) except -1

@@ -150,6 +150,8 @@ cdef class Settings:
         head_m=(0.0, 0.0, 0.0),
         profile=None,
         Recalled recalled=None,
+        Actuators platform=None,
+        double any_fade_s=0.0,
     ):
         cdef Tuned tuned
         memset(&tuned, 0, sizeof(Tuned))
@@ -183,7 +185,12 @@ cdef class Settings:
             tuned,
             NOT_POSTED,
             NULL,
+            NULL,
+            any_fade_s * 1e9 / period_ns,
         )
+        self._platform = platform
+        if platform is not None:
+            self.design.platform = &platform.params
         if recalled is not None:
             self.design.recalled = &self.recalled.kept
 

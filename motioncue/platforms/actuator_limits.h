@@ -235,13 +235,15 @@ static inline int mc_limit_actuators(
 ) {
     double brake[MC_MOST_ACTUATORS], move[MC_MOST_ACTUATORS], speeds[MC_MOST_ACTUATORS];
     double kept, share, error = 0.0, allowed = 0.0, factor = 1.0;
+    const double rounded = 1.0 + MC_STOP_ROUNDING; /* what a plan does that rides on a bound must not stop the others */
     int first = -1, usable = 1, over;
     for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for NaN */
     for (int i = 0; i < n && !usable; i++) wanted[i] = motion[i].target;
     for (int i = 0; i < n; i++) {
         speeds[i] = motion[i].speed;
         move[i] = wanted[i] - motion[i].position;
-        if (fabs(move[i]) > bounds[i].speed || fabs(move[i] - speeds[i]) > bounds[i].acceleration) first = i;
+        if (fabs(move[i]) > rounded * bounds[i].speed || fabs(move[i] - speeds[i]) > rounded * bounds[i].acceleration)
+            first = i;
     }
     if (first < 0) first = mc_overruns(bounds, motion, move, n);
     if (first < 0) {

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from motioncue.core.blend cimport Blend, Fade
 from motioncue.core.interfaces cimport Stage
+from motioncue.core.records cimport Cue
 from motioncue.platforms.kinematics cimport Geometry
 
 
@@ -130,6 +131,19 @@ ctypedef struct ActuatorState:         # the state
     int64_t ticks
     int64_t unreached           # ticks whose pose was out of reach
     int64_t acted[12]           # ticks in which each actuator held the others back
+
+
+cdef inline void pose_of(const Cue* cue, double* pose) noexcept nogil:
+    """Fill in the pose that a cue asks for: surge, sway, heave, roll, pitch, yaw."""
+    pose[0] = cue.surge_displacement
+    pose[1] = cue.sway_displacement
+    pose[2] = cue.heave_displacement
+    pose[3] = cue.roll
+    pose[4] = cue.pitch
+    pose[5] = cue.yaw
+
+
+cdef double fade_ticks_from(const ActuatorParams* d, const double* pose, const double* move) noexcept nogil
 
 
 cdef class Actuators(Stage):

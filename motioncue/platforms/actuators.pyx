@@ -1,6 +1,6 @@
 """The stage that moves a platform's actuators."""
 
-from libc.math cimport INFINITY, NAN, exp
+from libc.math cimport INFINITY, NAN, cbrt, exp, fabs, sqrt
 from libc.math cimport M_PI as PI
 from libc.string cimport memcmp, memcpy, memset
 
@@ -8,7 +8,7 @@ from motioncue.core.blend cimport blend_bend, blend_from, blend_rate, blend_step
 from motioncue.core.interfaces cimport LaneLayout, Machine, lanes_tick, chosen_machine
 from motioncue.core.records cimport Actuation
 from motioncue.core.rotation cimport Turn
-from motioncue.platforms.kinematics cimport Actuator, Kinematics
+from motioncue.platforms.kinematics cimport Actuator, Kinematics, inverse
 
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
 
@@ -27,6 +27,8 @@ PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 
 
 cdef double PLANNED_S = 2.0     # in which a plan comes within narrower bounds [s]
+cdef double MOVES_ON_S = 0.3    # for which a cue that begins to fade is taken to move on as it did [s]
+cdef double LONGER = 1.2        # times what a fade would need of a cue that stands
 
 
 cdef inline void rise(const ActuatorParams* d, double up, double* positions) noexcept nogil:
@@ -35,6 +37,34 @@ cdef inline void rise(const ActuatorParams* d, double up, double* positions) noe
     if up < 1.0:
         for i in range(d.count):
             positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
+
+
+cdef double fade_ticks_from(const ActuatorParams* d, const double* pose, const double* move) noexcept nogil:
+    """Return in how many ticks a pose, which moves by `move` in a tick, may fade to neutral, so that every actuator follows.
+
+    Over a way w in n ticks the largest slope of a fade is 1.875 w / n, the largest bend 10 / sqrt(3) w / n^2, the largest
+    third derivative 60 w / n^3.  It is not over at once that the pose moves on; actuators are not linear in it.
+    """
+    cdef double whole[6]
+    cdef double half[6]
+    cdef double far[12]
+    cdef double middle[12]
+    cdef double speed = 0.0
+    cdef double acceleration = 0.0
+    cdef double jerk = 0.0
+    cdef double way
+    cdef int i
+    for i in range(6):
+        whole[i] = pose[i] + MOVES_ON_S / d.dt * move[i]
+        half[i] = 0.5 * whole[i]
+    if not (inverse(&d.geometry, whole, far, NULL) and inverse(&d.geometry, half, middle, NULL)):
+        return INFINITY         # beyond what cranks reach
+    for i in range(d.count):
+        way = 2.0 * max(fabs(far[i] - middle[i]), fabs(middle[i] - d.neutral[i]))
+        speed = max(speed, way / d.bounds[i].speed)
+        acceleration = max(acceleration, way / d.bounds[i].acceleration)
+        jerk = max(jerk, way / d.bounds[i].jerk)
+    return LONGER * max(1.875 * speed, sqrt(10.0 / sqrt(3.0) * acceleration), cbrt(60.0 * jerk))
 
 
 cdef void begin(const ActuatorParams* d, ActuatorState* s, bint parked) noexcept nogil:
@@ -104,12 +134,7 @@ cdef void actuators_step(
     s.parked = parked
     s.stands, s.asked = s.asked, False
     s.ticks += 1
-    pose[0] = actuation.cue.surge_displacement
-    pose[1] = actuation.cue.sway_displacement
-    pose[2] = actuation.cue.heave_displacement
-    pose[3] = actuation.cue.roll
-    pose[4] = actuation.cue.pitch
-    pose[5] = actuation.cue.yaw
+    pose_of(&actuation.cue, pose)
     if s.stands:
         begin_standing(d, s)
     if s.easing.on:

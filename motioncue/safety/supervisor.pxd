@@ -94,4 +94,10 @@ ctypedef struct Step:
     double limit        # and the largest one allowed
 
 
+cdef inline bint wants_neutral(const Supervisor* s) noexcept nogil:
+    """Say whether the weight is to be 0, or to go there."""
+    return s.state != ENGAGING and s.state != RUNNING and s.state != HOLDING
+
+
 cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil
+cdef void fade(Supervisor* s, Step* step) noexcept nogil

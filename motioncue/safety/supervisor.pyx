@@ -156,7 +156,7 @@ cdef void apply_rule(Supervisor* s, const Rule* rule, int64_t deadline, Step* st
 
 
 cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
-    """Do one tick: find the state, choose the motion in use, step the fade."""
+    """Begin a tick: find the state, choose the motion in use; `fade` is to follow."""
     cdef int c = conditions(s, deadline)
     cdef int i
     memset(step, 0, sizeof(Step))
@@ -169,6 +169,10 @@ cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
     if s.state == ENGAGING or s.state == RUNNING:
         s.motion = s.input.motion
     step.waiting = (deadline < s.ready or s.platform & UNENGAGED) and (s.state == ENGAGING or s.state == HOLDING)
+
+
+cdef void fade(Supervisor* s, Step* step) noexcept nogil:
+    """End a tick: step the fade."""
     step.weight = 0.0
     if not step.waiting:
-        step.weight = fade_step(&s.fade, s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)
+        step.weight = fade_step(&s.fade, not wants_neutral(s))

@@ -28,7 +28,7 @@ def sent(profile: Profile, cues: npt.NDArray[np.void]) -> npt.NDArray[np.float64
     """Return the positions that the actuators of a profile's platform are sent for cues."""
     if profile.platform is None:
         raise ConfigError("platform: missing, allowed is one in the profile")
-    stage = stage_of(profile.platform, period_ns_of(profile))
+    stage = stage_of(profile.platform, period_ns_of(profile), planned=profile.cueing.planned)
     chain = OutputChain([OutputLimits(limits_of_output(profile, profile.outputs[0])), stage])
     return np.ascontiguousarray(chain.process(cues)["actuators"][:, : len(stage.names)])
 

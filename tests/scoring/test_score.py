@@ -17,7 +17,7 @@ from motioncue.engine.assembly import load_profile_on
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
 from motioncue.platforms.kinematics import Kinematics
-from motioncue.profile.profile import platform_table
+from motioncue.profile.profile import parse_profile, platform_table
 from motioncue.recording.recording import sample_recording
 from motioncue.scoring import quality
 from motioncue.scoring import score as module
@@ -370,3 +370,24 @@ def test_the_platforms_own_lag_changes_nothing():
     assert motioncue.score(washout(), motion, platform=late).stopped == pytest.approx(
         motioncue.score(washout(), motion, platform=table).stopped
     )
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("algorithm", ["predictive", "classical"])
+def test_what_is_judged_is_what_is_sent(algorithm):
+    # A plan says in each tick what the sled under the legs does; a washout leaves it what of the cue is slow.
+    profile = parse_profile(f"""
+        [source]
+        system = "city-car-driving"
+        endpoint = "unix:///tmp/none"
+        [cueing]
+        algorithm = "{algorithm}"
+        [platform]
+        preset = "hexapod-on-sled"
+        [output]
+        motion = "udp://127.0.0.1:9999"
+        packet = {{ size = 8, fields = [{{ offset = 0, type = "f8", channel = "leg_1" }}] }}
+    """)
+    scene = Scene(profile, drive_motion("brake"))
+    cues = scene.cues(profile.cueing)
+    np.testing.assert_array_equal(scene.positions(cues), motioncue.actuate(profile, cues)["actuators"][:, :7])

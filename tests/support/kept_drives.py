@@ -34,7 +34,9 @@ LEGS = ", ".join(
 )
 HEXAPOD = (
     "platform.preset=hexapod-simona",
-    "platform.rise_s=2",  # so that it has risen again when the drive ends
+    "platform.leg.speed_m_s=5.0",  # quick enough for fades of COMMON
+    "platform.leg.acceleration_m_s2=100.0",
+    "platform.rise_s=2.5",  # so that it has risen again when the drive ends
     f'output={{ motion = "udp://127.0.0.1:4445", packet = {{ size = 24, fields = [{LEGS}] }} }}',
 )
 COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # so that much happens in a few seconds and a small file
@@ -51,7 +53,7 @@ MAKINGS = {
     "morai": Making(("morai-dk", "source.options.imu=true"), 16.0, {"limits.surge.value_m_s2": 2.0}),
     "vehicle-physics-pro": Making(
         ("vehicle-physics-pro-dk", "cueing.algorithm=classical", "cueing.preset=utias", *HEXAPOD),
-        14.5,
+        15.5,
         {"cueing.tilt.rate_limit_deg_s": 2.0, "supervisor.hold_s": 0.2},
     ),
 }

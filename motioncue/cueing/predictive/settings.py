@@ -136,6 +136,7 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     for_platform: ClassVar[bool] = True
     eases: ClassVar[bool] = True
+    planned: ClassVar[bool] = True
     bridge: ClassVar[str] = "linear"
     unsearched: ClassVar[tuple[str, ...]] = (
         "plan_rate_hz",

@@ -1,0 +1,143 @@
+"""A fade takes as long as the platform needs: its actuators follow it, and nobody on the seat is hit at its end.
+
+What an occupant gets is worked out from where the actuators are sent, not from the cue.
+"""
+
+import numpy as np
+import pytest
+
+import motioncue
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
+from motioncue.platforms.build import CHANNELS, build
+from motioncue.profile.profile import parse_profile
+from motioncue.safety.supervisor import State
+from motioncue.virtual.installation import drive_packages
+from motioncue.virtual.platform_twin import sensed
+
+MOMENTS = 8  # of each drive at which the simulator stops
+MOST = 0.25  # [m/s^2] from tick to tick; the drives themselves: 0.1
+
+
+def stopped(profile, drive, seconds):
+    """Drive for some seconds and six more without the simulator; return the ticks, and the first of those."""
+    clock = FakeClock(1_000_000_000)
+    run = Pipeline(profile, clock, trace=int((seconds + 7.0) * profile.rate_hz))
+    began = now = clock.now_ns()
+    run.intake.begin(now)
+    for each in drive_packages("city-car-driving", drive):
+        now += round(1e9 * each.duration)
+        run.emitter.run(until_ns=now)
+        run.intake.feed(each.package, now)
+        if now - began > 1e9 * seconds:
+            break
+    alone = len(run.emitter.trace)
+    run.emitter.run(until_ns=now + 6_000_000_000)
+    return run.emitter.trace, alone
+
+
+def poses_of(ticks):
+    return np.stack([ticks["cue"][name] for name in CHANNELS], axis=1)
+
+
+def jolts(profile, ticks):
+    """Return the change of specific force at the seat from one tick to the next, of the positions that are sent."""
+    built = build(profile.platform)
+    places = np.ascontiguousarray(ticks["actuators"][:, : len(built.names)])
+    made = built.kinematics.forward(places, poses_of(ticks[:1])[0])
+    force, _ = sensed(made, 1.0 / profile.rate_hz)
+    return np.abs(np.diff(force, axis=0)).max(axis=1)
+
+
+def fade_s(profile, ticks):
+    """Return how long the last way of the weight from 1 to 0 took."""
+    away = np.flatnonzero((ticks["weight"] < 1.0) & (ticks["weight"] > 0.0))
+    return len(away) / profile.rate_hz
+
+
+def of(platform):
+    """Return a profile that plans for a platform and sends where an actuator is; ticks have all of them."""
+    return parse_profile(f"""
+        [source]
+        system = "city-car-driving"
+        endpoint = "unix:///tmp/none"
+        [cueing]
+        algorithm = "predictive"
+        [platform]
+        preset = "{platform}"
+        [output]
+        motion = "udp://127.0.0.1:9999"
+        packet = {{ size = 8, fields = [{{ offset = 0, type = "f8", channel = "actuator_1" }}] }}
+    """)
+
+
+PLATFORMS = ["hexapod-simona", "hexapod-dim", "hexapod-cranks", "hexapod-on-sled", "box-small"]
+EACH = [
+    *(pytest.param(name, "brake", marks=pytest.mark.check) for name in PLATFORMS),
+    *(pytest.param(name, drive, marks=pytest.mark.search) for name in PLATFORMS for drive in ("turns", "tour")),
+]
+
+
+@pytest.mark.parametrize(("platform", "drive"), EACH)
+def test_a_simulator_that_stops_at_any_moment_hits_nobody(platform, drive):
+    profile = of(platform)
+    for seconds in np.linspace(4.0, 25.0, MOMENTS):
+        ticks, alone = stopped(profile, drive, seconds)
+        assert ticks["weight"][alone] == 1.0
+        assert ticks["state"][-1] == State.OFFLINE
+        neutral = alone + int(np.flatnonzero(ticks["weight"][alone:] == 0.0)[0])
+        assert jolts(profile, ticks[alone - 5 : neutral + 30]).max() < MOST, seconds
+
+
+def test_the_actuators_are_where_the_faded_cue_asks_for_them():
+    profile = of("hexapod-simona")
+    ticks, alone = stopped(profile, "brake", 16.5)
+    built = build(profile.platform)
+    away = np.flatnonzero(ticks["weight"][alone:] > 0.0) + alone
+    poses = poses_of(ticks[away])
+    assert abs(poses[0, 0]) > 1.0  # [m]
+    assert fade_s(profile, ticks[alone:]) > 1.2  # fade_s is 1.0
+    asked = built.kinematics.inverse(poses)
+    assert np.abs(asked - ticks["actuators"][away, :6]).max() < 1e-9
+    speeds = np.abs(np.diff(asked, axis=0)) * profile.rate_hz
+    assert 0.5 < speeds.max() / built.bounds[0].speed < 1.0
+
+
+def table(speed):
+    """Return a platform of six free axes whose sliding ones move at this speed [m/s]; yaw has far to go and is slow."""
+    slides = {"min_m": -1.5, "max_m": 1.5, "speed_m_s": speed, "acceleration_m_s2": 12.0}
+    turns = {"min_deg": -25.0, "max_deg": 25.0, "speed_deg_s": 60.0, "acceleration_deg_s2": 500.0}
+    yaw = {**turns, "min_deg": -170.0, "max_deg": 170.0, "speed_deg_s": 40.0}
+    parts = {**{key: {"travel": slides} for key in CHANNELS[:3]}, "roll": {"turn": turns}, "pitch": {"turn": turns}}
+    parts["yaw"] = {"turn": yaw}
+    return {"kind": "axes", "axes": [{"name": f"{name}_axis", "channel": name, **part} for name, part in parts.items()]}
+
+
+@pytest.mark.parametrize(("speed", "longer"), [(4.0, False), (0.5, True), (0.3, True)])
+def test_its_duration_is_what_the_curve_needs(speed, longer):
+    # The curve x^3 (10 - 15 x + 6 x^2) has the largest slope 15/8 and the largest bend 10 / sqrt(3); a fifth is added,
+    # and 0.3 s in which the pose goes on as it does.
+    profile = motioncue.load_profile("ccd-dk", {"platform": table(speed), "cueing": {"algorithm": "predictive"}})
+    ticks, alone = stopped(profile, "brake", 16.5)
+    first = int(np.flatnonzero(ticks["weight"][alone:] < 1.0)[0]) + alone
+    poses = poses_of(ticks[first - 2 : first])
+    bounds = build(profile.platform).bounds
+    way = np.abs(poses[1] + 0.3 * profile.rate_hz * (poses[1] - poses[0]))
+    needed = np.maximum(
+        1.875 * way / [each.speed for each in bounds],
+        np.sqrt(10.0 / np.sqrt(3.0) * way / [each.acceleration for each in bounds]),
+    )
+    expected = max(1.0, 1.2 * needed.max())
+    assert (expected > 1.05) == longer
+    assert fade_s(profile, ticks[alone:]) == pytest.approx(expected, abs=2.1 / profile.rate_hz)
+
+
+def test_a_platform_with_a_controller_of_its_own_has_as_much_time():
+    # DK's packet is the cue: what moves the actuators is beyond it, and follows no quicker.
+    weights = []
+    for name in ("ccd-dk", "ccd-hexapod"):
+        profile = motioncue.load_profile(name, "platform.preset=hexapod-simona", "cueing.algorithm=predictive")
+        ticks, alone = stopped(profile, "brake", 16.5)
+        away = ticks["weight"][alone:]
+        weights.append(away[(away > 0.0) & (away < 1.0)])
+    np.testing.assert_array_equal(*weights)

@@ -29,7 +29,7 @@ from motioncue.recording.packages import quoted
 from motioncue.recording.recording import read, sample_recording
 from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, boundaries_of, omct
 from motioncue.scoring.reports import omct_report, score_report
-from motioncue.scoring.score import Score, Traces, apart, trace
+from motioncue.scoring.score import Score, Traces, against_one, apart, trace
 from motioncue.virtual.installation import SAMPLE, drive_motion
 
 DRIVES = f"A recording, or a virtual drive: {', '.join(COURSES)}; `{SAMPLE}` is the drive in the package."
@@ -246,6 +246,9 @@ def compare(
                 if name in profiles:
                     raise
                 refused.append(f"{name}: {error}")
+    if all(profile.platform == chosen[0][1].platform for _, profile in chosen):
+        columns = [against_one(column) for column in zip(*(row.scores for row in rows), strict=True)]
+        rows = [row._replace(scores=[column[at] for column in columns]) for at, row in enumerate(rows)]
     rows.sort(key=lambda row: -row.mean)
     for line in _table(rows, drives):
         echo(line)

@@ -50,6 +50,7 @@ HALVINGS = 10
 TRAVEL = 0.7  # share of a range that a displacement uses by itself: together less is in reach than alone
 LEANS = ("roll", "pitch")
 LEAST_SHARE = 0.1  # of the room for travel and yaw, before leans give way
+ROUNDED = 1.001  # times a bound that still keep it: plans ride on bounds, at another rate
 ALIKE = 0.99  # share of an error from which on another one is no less
 HARDLY = 0.9  # share of what is missed at rest from which a platform shows next to nothing
 STRONGEST_HZ = 5.0  # cutoff frequency up to which an advice is looked for
@@ -68,31 +69,40 @@ class Fit(NamedTuple):
     """Channels of the pose along which nothing moves the platform."""
     beyond: float
     """Share of the time in which a pose is out of reach."""
+    hurried: float
+    """Share of the time in which an actuator is asked for more speed or acceleration than it has."""
     gains: dict[str, float]
-    """Gains with which no pose is out of reach, by key of the profile; empty if none are needed or found."""
+    """Gains with which the platform follows every pose, by key of the profile; empty if none are needed or found."""
     cutoffs: dict[str, float]
-    """Cutoff frequencies with which no pose is out of reach [Hz], by key of the profile."""
+    """Cutoff frequencies with which it does [Hz], by key of the profile."""
     meant: bool = False
     """Whether the preset lets a pose be out of reach: see `gains_for`."""
 
     def lines(self) -> list[str]:
         """Return it in words: at most two lines, none without a platform."""
         lines = []
+        would = [f"{key} = {value:.2g}" for key, value in self.gains.items()]
+        other = [f"{key} = {value:.2g}" for key, value in self.cutoffs.items()]
+        advice = "; or ".join(", ".join(values) for values in (would, other) if values)
+        if self.meant:
+            advice = "the preset lets it stop there, because less of the drive would be felt with smaller gains"
+        elif advice:
+            advice += " would fit"
+        advice = f": {advice}" if advice else ""
+        too_much = "an actuator is asked for more speed or acceleration than it has"
+        hurried = f"{100 * self.hurried:.2g} % of the time {too_much}"
         if self.ranges and self.beyond > 0.0:
             said = [self._said(channel) for channel in CHANNELS if self._exceeds(channel)]
             if not said:
                 said = ["each channel alone is within reach, all together are not"]
-            would = [f"{key} = {value:.2g}" for key, value in self.gains.items()]
-            other = [f"{key} = {value:.2g}" for key, value in self.cutoffs.items()]
-            advice = "; or ".join(", ".join(values) for values in (would, other) if values)
-            if self.meant:
-                advice = "the preset lets it stop there, because less of the drive would be felt with smaller gains"
-            elif advice:
-                advice += " would fit"
+            if self.hurried > 0.0:
+                said.append(hurried)
             lines.append(
                 f"on the standard drives the pose is out of reach {100 * self.beyond:.3g} % of the time: "
-                f"{', '.join(said)}{f': {advice}' if advice else ''}"
+                f"{', '.join(said)}{advice}"
             )
+        elif self.ranges and self.hurried > 0.0:
+            lines.append(f"on the standard drives every pose is within the platform's reach, but {hurried}{advice}")
         elif self.ranges:
             lines.append(f"on the standard drives every pose is within the platform's reach; {self._most_used()}")
         if self.idle and self.ranges:
@@ -124,6 +134,8 @@ class Fit(NamedTuple):
         if not shares:
             return "none has an end"
         most = max(shares, key=lambda channel: shares[channel])
+        if shares[most] > 1.0:  # legs that lean reach farther than from neutral
+            return f"along {_words((most,))} beyond the range that it has alone, where the rest of the pose makes room"
         return f"they use up to {100 * shares[most]:.0f} % of a range ({_words((most,))})"
 
 
@@ -176,6 +188,21 @@ class _Reach:
         at = self._built.kinematics.inverse(poses, held=True)
         return float(1.0 - ((self._bounds.low <= at) & (at <= self._bounds.high)).all(axis=1).mean())
 
+    def hurried(self, settings: Cueing) -> float:
+        """Return the share of time in which settings ask an actuator for more speed or acceleration than it has."""
+        found = []
+        for cues in cues_of(settings, self.platform):
+            at = self._built.kinematics.inverse(np.stack([cues[channel] for channel in CHANNELS], axis=1))
+            speeds = RATE_HZ * np.diff(at, axis=0)
+            within = (np.abs(speeds) <= ROUNDED * self._bounds.speed)[1:]
+            within &= np.abs(RATE_HZ * np.diff(speeds, axis=0)) <= ROUNDED * self._bounds.acceleration
+            found.append(~within.all(axis=1))
+        return float(np.concatenate(found).mean())
+
+    def follows(self, settings: Cueing) -> bool:
+        """Say whether the platform does what settings ask for."""
+        return self.beyond(poses_of(settings, self.platform)) == 0.0 == self.hurried(settings)
+
     def room(self) -> dict[str, ChannelWorkspace]:
         """Return what the platform has along each channel of the pose alone."""
         slopes = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0])
@@ -206,8 +233,8 @@ class _Reach:
 def fit(profile: Profile) -> Fit | None:
     """Return how the poses of a profile's algorithm fit its platform; None if its cue is no pose.
 
-    Every advice has been tried: with these gains, or these cutoff frequencies, no pose of the standard drives is out of
-    reach.
+    Every advice has been tried: with these gains, or these cutoff frequencies, the platform follows every pose of the
+    standard drives.
     """
     if not profile.cueing.poses:
         return None
@@ -219,12 +246,12 @@ def fit(profile: Profile) -> Fit | None:
         channel: (float(values.min()), float(values.max())) for channel, values in zip(CHANNELS, poses.T, strict=True)
     }
     if profile.platform is None:
-        return Fit(needs, {}, (), 0.0, {}, {})
+        return Fit(needs, {}, (), 0.0, 0.0, {}, {})
     reach = _Reach(profile)
-    beyond = reach.beyond(poses)
+    beyond, hurried = reach.beyond(poses), reach.hurried(profile.cueing)
     auto = getattr(profile.cueing, "preset", None) == "auto"
     meant = auto and (_tilts_only(reach) or profile.cueing.suited(reach.room()) is not None)
-    advised = beyond and not meant and profile.cueing.moves
+    advised = (beyond or hurried) and not meant and profile.cueing.moves
     gains = _gains(profile.cueing, reach, poses) if advised else {}
     cutoffs = _cutoffs(profile.cueing, reach, poses) if advised else {}
     return Fit(
@@ -232,6 +259,7 @@ def fit(profile: Profile) -> Fit | None:
         reach.ranges,
         reach.idle,
         beyond,
+        hurried,
         {f"cueing.{axis}.gain": value for axis, value in gains.items()},
         {f"cueing.{axis}.cutoff_hz": value for axis, value in cutoffs.items()},
         meant,
@@ -482,7 +510,7 @@ def _most(
     """Return the values of the greatest strength, 0 to 1, that fits; empty if none does."""
 
     def fits(strength: float) -> bool:
-        return reach.beyond(poses_of(settings(strength), reach.platform)) == 0.0
+        return reach.follows(settings(strength))
 
     found = _largest(fits)
     return values(found) if found or fits(0.0) else {}

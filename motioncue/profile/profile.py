@@ -26,6 +26,7 @@ from motioncue.profile.tables import (
     given,
     merged,
     parsed,
+    plain,
     preset_hint,
     presets_of,
     put,
@@ -319,7 +320,7 @@ class _WithPlatform(Table, frozen=True, kw_only=True):
 
 def platform_from(table: Mapping[str, Any]) -> Platform:
     """Return a platform from the table of a profile; its preset supplies what is left out."""
-    tables: dict[str, Any] = {"platform": dict(table)}
+    tables: dict[str, Any] = {"platform": plain(table, "platform")}
     try:
         fill_from_presets(tables)
         refuse_not_finite(tables, "")

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.errors import ConfigError, not_among
@@ -42,7 +43,7 @@ def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, 
 def given(change: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str, Any]]:
     """Yield the dotted keys and values of a change; raise ConfigError if it is none."""
     if isinstance(change, Mapping):
-        yield from flat(_plain(change, "", [0]), lists=False)
+        yield from flat(plain(change), lists=False)
         return
     if isinstance(change, str | bytes | bytearray | memoryview) or not isinstance(change, Iterable):
         raise ConfigError(
@@ -55,9 +56,15 @@ def given(change: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str, Any]
         yield parsed(override)
 
 
-def _plain(value: Any, path: str, count: list[int], depth: int = 0) -> Any:
-    """Return tables and lists of a program as dict and list, within what a profile can have; or the value itself."""
+def plain(value: Any, path: str = "", count: list[int] | None = None, depth: int = 0) -> Any:
+    """Return tables and lists of a program as dict and list, within what a profile can have; or the value itself.
+
+    Numbers and small arrays of NumPy, which a notebook has, are numbers and lists.
+    """
+    if isinstance(value, np.generic | np.ndarray) and value.size <= VALUES:
+        value = value.tolist()
     where = f"{path or 'override'}: found"
+    count = count or [0]
     count[0] += 1
     if count[0] > VALUES:
         raise ConfigError(f"override: found more than {VALUES} values, no profile has so many")
@@ -70,10 +77,10 @@ def _plain(value: Any, path: str, count: list[int], depth: int = 0) -> Any:
         for key, item in value.items():
             if not isinstance(key, str) or len(key) > KEY or not _is_utf8(key):
                 raise ConfigError(f"{where} the key {shown(key)}, allowed are texts of up to {KEY} characters of UTF-8")
-            table[key] = _plain(item, f"{path}.{key}" if path else key, count, depth + 1)
+            table[key] = plain(item, f"{path}.{key}" if path else key, count, depth + 1)
         return table
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{path}[{index}]", count, depth + 1) for index, item in enumerate(value)]
+        return [plain(item, f"{path}[{index}]", count, depth + 1) for index, item in enumerate(value)]
     if isinstance(value, str) and not _is_utf8(value):
         raise ConfigError(f"{where} {shown(value)}, allowed is UTF-8 text")
     return value

@@ -198,6 +198,25 @@ def _quality(scene: Scene, poses: Array, felt: Felt) -> Quality:
     )
 
 
+def against_one(scores: Sequence[Score]) -> list[Score]:
+    """Return scores of one drive on one platform, forces first, against the best motion that any of them knows.
+
+    Where a profile's own motion is better than the best that was found, it has 100 by itself, others less beside it.
+    """
+    weights = WEIGHTINGS["best"]
+
+    def errors(score: Score, motion: str) -> Array:
+        return np.array([score.motions[motion].error[sense] for sense in senses.SENSES])
+
+    best = min((errors(score, "best") for score in scores), key=lambda each: total_error(weights, each))
+    found = []
+    for score in scores:
+        still = np.array([score.still[sense] for sense in senses.SENSES])
+        fits, stopped = (weighed(weights, still, errors(score, motion), best) for motion in ("fits", "stopped"))
+        found.append(score._replace(score=fits, stopped=stopped))
+    return found
+
+
 def apart(score: Score, motion: str = "fits") -> dict[str, float]:
     """Return what a motion misses, of what is missed at rest: of forces, and of turning."""
 
@@ -230,7 +249,10 @@ def weighed(weights: Array, still: Array, found: Array, best: Array) -> float:
     """Return a score from errors by sense [thresholds]."""
     at_rest, error, least = (total_error(weights, each) for each in (still, found, best))
     if not at_rest - least > LEAST * at_rest:
-        raise ConfigError("platform: found none whose best motion on this drive is better than standing still")
+        raise ConfigError(
+            f"platform: found one whose best motion misses {100 * least / at_rest:.4g} % of what is missed at rest on "
+            f"this drive, allowed is less than {100 * (1 - LEAST):.4g} %: a drive along or about what actuators move"
+        )
     return 100.0 * (at_rest - error) / (at_rest - least)
 
 

@@ -294,7 +294,11 @@ def _active(
     changes = [others[2 * place] != first or others[2 * place + 1] != first for place in range(len(parameters))]
     active = [each for each, changed in zip(parameters, changes, strict=True) if changed]
     if not active:
-        raise ConfigError("parameters: found none that changes anything on these drives and this platform")
+        tried = ", ".join(each.key for each in parameters)
+        raise ConfigError(
+            f"parameters: found none of {tried} that changes anything on these drives and this platform, "
+            "allowed is at least one"
+        )
     return active, tuple(each.key for each in parameters if each not in active)
 
 

@@ -133,3 +133,18 @@ def test_a_key_without_measure_is_refused_before_it_is_read(monkeypatch, text):
 
 def test_a_comment_may_have_as_many_dots_as_it_likes():
     assert parse_profile(f"  # {'.' * 1000}\n{BASE}")
+
+
+def test_numbers_of_a_notebook_are_numbers():
+    gain, cutoffs = np.float32(0.25), np.array([0.4, 0.5])
+    changed = load_profile(WASHOUT, {"cueing": {"surge": {"gain": gain, "cutoff_hz": cutoffs[0]}}})
+    assert (changed.cueing.surge.gain, changed.cueing.surge.cutoff_hz) == (0.25, 0.4)
+    assert load_profile(WASHOUT, {"source.head_m": np.array([0.1, 0.0, -0.5])}).source.head_m == (0.1, 0.0, -0.5)
+    post = {"min_m": -0.1, "max_m": np.float64(0.1), "speed_m_s": 0.3, "acceleration_m_s2": np.int64(5)}
+    at = np.array([[0.5, 0.0], [-0.5, 0.5], [-0.5, -0.5]])
+    built = motioncue.platform({"kind": "posts", "at_m": at, "post": post})
+    assert built.inverse(np.zeros((1, 6))).shape == (1, 3)
+    with pytest.raises(ConfigError, match=r"cueing\.surge\.gain: found nan, allowed"):
+        load_profile(WASHOUT, {"cueing.surge.gain": np.float64("nan")})
+    with pytest.raises(ConfigError, match=r"cueing\.surge\.gain: found \[0\.4, 0\.5\], allowed"):
+        load_profile(WASHOUT, {"cueing.surge.gain": cutoffs})

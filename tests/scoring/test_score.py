@@ -335,7 +335,7 @@ def test_what_is_not_finite_is_refused_by_frame():
 def test_a_platform_that_cannot_show_the_drive_is_refused():
     turn = {"min_deg": -20, "max_deg": 20, "speed_deg_s": 60, "acceleration_deg_s2": 500}
     table = {"kind": "axes", "axes": [{"name": "table", "channel": "yaw", "turn": turn}]}
-    with pytest.raises(ConfigError, match="better than standing still"):
+    with pytest.raises(ConfigError, match=r"misses 100 % of what is missed at rest .*, allowed is less than 99\.9 %"):
         motioncue.score(washout(), driven(10, surge=braking), platform=table)
 
 
@@ -391,3 +391,16 @@ def test_what_is_judged_is_what_is_sent(algorithm):
     scene = Scene(profile, drive_motion("brake"))
     cues = scene.cues(profile.cueing)
     np.testing.assert_array_equal(scene.positions(cues), motioncue.actuate(profile, cues)["actuators"][:, :7])
+
+
+def test_profiles_on_one_platform_are_held_against_one_best_motion(sample):
+    # The worse one's own motion is taken for its best, as where a better one has not been found: 100 by itself.
+    platform = platform_table("box-small")
+    good, poor = (module.trace(washout(gain=gain), sample, platform=platform).score for gain in (0.1, 0.02))
+    own = poor.motions | {"best": poor.motions["fits"]}
+    found = module.against_one([good, poor._replace(score=100.0, motions=own)])
+    assert found[0].score == pytest.approx(good.score, abs=1e-9)
+    assert found[1].score == pytest.approx(poor.score, abs=1e-9)
+    assert poor.score < good.score
+    assert found[1].stopped == pytest.approx(poor.stopped, abs=1e-9)
+    assert found[1].motions == own

@@ -185,6 +185,11 @@ static inline int mc_find_stop(
  * a state inside the bounds stays inside (induction; own derivation).  Then v' = b + f (w - b), where w is the wanted
  * speed and f = 1 if that is allowed, else about the largest allowed factor; f = 0 always is.
  *
+ * Where each actuator may be anywhere whatever the others do (as many legs or axes as the pose has ways to go), they may
+ * part: a speed is also allowed if each of them by itself, at its full acceleration, stops before its end, and where all
+ * together would not, that is the stop.  A plan needs it: it takes a leg to its end while another moves, and all
+ * together would need as long as the other one.
+ *
  * The wanted position is the target, if the targets keep the bounds by themselves; otherwise it is approached at a
  * speed from which half of the allowed acceleration is enough to meet it.  If any wanted position is not a number or is
  * beyond MC_FARTHEST, the targets of the tick before are kept, because a pose needs all of its actuators.
@@ -218,23 +223,51 @@ typedef struct {
 
 enum { MC_HALVINGS = 20 }; /* bisections for the factor: an accuracy of a millionth */
 
-/* Return an actuator which, moving by `v` now, could not stop before its end; -1 if all can. */
-static inline int mc_overruns(const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, const double *v, int n) {
+/* Return whether an actuator that moves by `v` now, and whose stop takes `way` times that, ends before its end. */
+static inline int mc_stops_within(const mc_ActuatorBounds *b, const mc_ActuatorMotion *motion, double v, double way) {
+    const double room = v > 0.0 ? b->high - motion->position : motion->position - b->low;
+    return !(fabs(v) * way > room + MC_ROUNDING * (b->high - b->low));
+}
+
+/* Return an actuator which, moving by `v` now, could not stop before its end; -1 if all can: all together, or else each by
+   itself if they may `part`.  Fill in how far each gets, in units of its `v`. */
+static inline int mc_overruns(
+    const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, const double *v, int n, int part, double *ways
+) {
     const double way = mc_stop_distance(mc_ticks_to_stop(bounds, v, n));
+    int over = -1;
     for (int i = 0; i < n; i++) {
-        const double room = v[i] > 0.0 ? bounds[i].high - motion[i].position : motion[i].position - bounds[i].low;
-        if (fabs(v[i]) * way > room + MC_ROUNDING * (bounds[i].high - bounds[i].low)) return i;
+        ways[i] = way;
+        if (!mc_stops_within(&bounds[i], &motion[i], v[i], way)) over = i;
+    }
+    if (over < 0 || !part) return over;
+    for (int i = 0; i < n; i++) {
+        ways[i] = mc_stop_distance(fabs(v[i]) / bounds[i].acceleration);
+        if (!mc_stops_within(&bounds[i], &motion[i], v[i], ways[i])) return i;
     }
     return -1;
+}
+
+/* Fill `brake` with the speeds of the next tick of the stop: of all together if that stays within the ends, else of each by
+   itself if they may `part`. */
+static inline void mc_next_of_stop(
+    const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, int part, double *brake
+) {
+    double ways[MC_MOST_ACTUATORS], kept;
+    for (int i = 0; i < n; i++) brake[i] = motion[i].speed;
+    kept = mc_speed_kept(mc_ticks_to_stop(bounds, brake, n));
+    for (int i = 0; i < n; i++) brake[i] *= kept;
+    if (!part || mc_overruns(bounds, motion, brake, n, 0, ways) < 0) return;
+    for (int i = 0; i < n; i++) brake[i] = mc_speed_kept(fabs(motion[i].speed) / bounds[i].acceleration) * motion[i].speed;
 }
 
 /* Move `n` actuators one tick towards `wanted` and overwrite it with the positions to send; return whether they differ.
    `acted[i]` counts the ticks in which actuator i restricted the common factor. */
 static inline int mc_limit_actuators(
-    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, double *wanted, int64_t *acted
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, int part, double *wanted, int64_t *acted
 ) {
-    double brake[MC_MOST_ACTUATORS], move[MC_MOST_ACTUATORS], speeds[MC_MOST_ACTUATORS];
-    double kept, share, error = 0.0, allowed = 0.0, factor = 1.0;
+    double brake[MC_MOST_ACTUATORS], move[MC_MOST_ACTUATORS], speeds[MC_MOST_ACTUATORS], ways[MC_MOST_ACTUATORS];
+    double share, error = 0.0, allowed = 0.0, factor = 1.0;
     const double rounded = 1.0 + MC_STOP_ROUNDING; /* what a plan does that rides on a bound must not stop the others */
     int first = -1, usable = 1, over;
     for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for NaN */
@@ -245,7 +278,7 @@ static inline int mc_limit_actuators(
         if (fabs(move[i]) > rounded * bounds[i].speed || fabs(move[i] - speeds[i]) > rounded * bounds[i].acceleration)
             first = i;
     }
-    if (first < 0) first = mc_overruns(bounds, motion, move, n);
+    if (first < 0) first = mc_overruns(bounds, motion, move, n, part, ways);
     if (first < 0) {
         for (int i = 0; i < n; i++) {
             motion[i].speed = move[i];
@@ -255,13 +288,12 @@ static inline int mc_limit_actuators(
     }
     for (int i = 0; i < n; i++)
         error = fmax(error, fabs(motion[i].target - motion[i].position) / (0.5 * bounds[i].acceleration));
-    kept = mc_speed_kept(mc_ticks_to_stop(bounds, speeds, n));
+    mc_next_of_stop(bounds, motion, n, part, brake);
     /* Share of the distance to the previous target to cover now, in addition to the target's own movement. */
     share = error > 1.0 ? 0.5 * (sqrt(1.0 + 8.0 * error) - 1.0) / error : 1.0;
     for (int i = 0; i < n; i++) {
         const mc_ActuatorBounds *b = &bounds[i];
         double change, high, low;
-        brake[i] = kept * speeds[i];
         move[i] = wanted[i] - motion[i].target + share * (motion[i].target - motion[i].position);
         motion[i].target = wanted[i];
         change = move[i] - brake[i];
@@ -273,7 +305,7 @@ static inline int mc_limit_actuators(
     for (int k = 0; k <= MC_HALVINGS; k++) { /* the first try is a factor of 1 */
         const double tried = k ? 0.5 * (allowed + factor) : factor;
         for (int i = 0; i < n; i++) speeds[i] = brake[i] + tried * (move[i] - brake[i]);
-        over = mc_overruns(bounds, motion, speeds, n);
+        over = mc_overruns(bounds, motion, speeds, n, part, ways);
         if (over < 0) allowed = tried;
         else factor = tried, first = over;
         if (allowed == factor) break;
@@ -286,16 +318,6 @@ static inline int mc_limit_actuators(
     }
     if (acted) acted[first]++;
     return 1;
-}
-
-/* Fill `brake` with the speeds of the next tick of the stop. */
-static inline void mc_next_of_stop(
-    const mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, double *brake
-) {
-    double kept;
-    for (int i = 0; i < n; i++) brake[i] = motion[i].speed;
-    kept = mc_speed_kept(mc_ticks_to_stop(bounds, brake, n));
-    for (int i = 0; i < n; i++) brake[i] *= kept;
 }
 
 /* Make `bounds` the wider ones of themselves and `goal`; of the speed, which is braked, those of `goal`. */
@@ -312,20 +334,18 @@ static inline void mc_relax_bounds(const mc_ActuatorBounds *goal, mc_ActuatorBou
 /* Narrow `bounds` towards `goal` as far as the state allows, the range only if `range`; return an actuator for which
    all must brake as the present bounds allow, -1 if none. */
 static inline int mc_tighten_bounds(
-    const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, int range
+    const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, int part, int range
 ) {
     mc_ActuatorBounds tried[MC_MOST_ACTUATORS];
-    double brake[MC_MOST_ACTUATORS];
-    double way;
+    double brake[MC_MOST_ACTUATORS], ways[MC_MOST_ACTUATORS];
     int over;
     memcpy(tried, bounds, (size_t)n * sizeof *bounds);
     for (int i = 0; i < n; i++) tried[i].acceleration = goal[i].acceleration;
-    mc_next_of_stop(tried, motion, n, brake);
-    over = mc_overruns(tried, motion, brake, n);
+    mc_next_of_stop(tried, motion, n, part, brake);
+    over = mc_overruns(tried, motion, brake, n, part, ways);
     if (over >= 0) return over;
-    way = mc_stop_distance(mc_ticks_to_stop(tried, brake, n));
     for (int i = 0; i < n; i++) {
-        const double at = motion[i].position, end = at + way * brake[i];
+        const double at = motion[i].position, end = at + ways[i] * brake[i];
         bounds[i].acceleration = goal[i].acceleration;
         bounds[i].jerk = goal[i].jerk;
         if (!range) continue;
@@ -346,10 +366,10 @@ static inline int mc_bounds_reached(const mc_ActuatorBounds *goal, const mc_Actu
 
 /* Do one tick of the stop that `bounds` allow; fill `positions` with the positions to send. */
 static inline void mc_stop_actuators(
-    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, double *positions
+    const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, int part, double *positions
 ) {
     double brake[MC_MOST_ACTUATORS];
-    mc_next_of_stop(bounds, motion, n, brake);
+    mc_next_of_stop(bounds, motion, n, part, brake);
     for (int i = 0; i < n; i++) {
         mc_ActuatorMotion *h = &motion[i];
         h->target = positions[i];

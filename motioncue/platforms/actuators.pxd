@@ -26,7 +26,7 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
         double target           # wanted position of the tick before
         double acceleration     # kept while jerk is bounded, or bounds change; NaN: not known
     bint limit_actuators "mc_limit_actuators"(
-        const ActuatorBounds* bounds, ActuatorMotion* motion, int n, double* wanted, int64_t* acted
+        const ActuatorBounds* bounds, ActuatorMotion* motion, int n, bint part, double* wanted, int64_t* acted
     )
     bint within "mc_within"(const Geometry* p, const ActuatorBounds* bounds, const double* pose, double* positions)
     ctypedef struct TableMotion "mc_TableMotion":
@@ -54,7 +54,7 @@ cdef extern from "motioncue/platforms/reach.h" nogil:
 cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
     void relax_bounds "mc_relax_bounds"(const ActuatorBounds* goal, ActuatorBounds* bounds, int n)
     int tighten_bounds "mc_tighten_bounds"(
-        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* motion, int n, bint range
+        const ActuatorBounds* goal, ActuatorBounds* bounds, const ActuatorMotion* motion, int n, bint part, bint range
     )
     bint bounds_reached "mc_bounds_reached"(const ActuatorBounds* goal, const ActuatorBounds* bounds, int n)
     const JerkStop AT_REST "mc_at_rest"
@@ -69,7 +69,7 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
         const ActuatorBounds* bounds, ActuatorMotion* motion, JerkStop* stop, int n, double* positions
     )
     void stop_actuators "mc_stop_actuators"(
-        const ActuatorBounds* bounds, ActuatorMotion* motion, int n, double* positions
+        const ActuatorBounds* bounds, ActuatorMotion* motion, int n, bint part, double* positions
     )
     ctypedef struct Lead "mc_Lead":
         int order               # of the lag that is compensated; 0: none
@@ -97,6 +97,7 @@ ctypedef struct ActuatorParams:         # the coefficients
     double damping              # of that lag
     double dt                   # [s]
     int64_t planned             # whether the cue comes within a narrower range by itself
+    bint part                   # where all actuators would not stop together before their ends, each may by itself
     bint smooth[4]              # by group: whether any jerk is bounded
     double yielding             # share of a difference that parts of a pose follow in a tick as they give way
 

@@ -10,6 +10,8 @@ from motioncue.core.records cimport Actuation
 from motioncue.core.rotation cimport Turn
 from motioncue.platforms.kinematics cimport Actuator, Kinematics, inverse
 
+import numpy as np
+
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
 
 
@@ -149,7 +151,7 @@ cdef void actuators_step(
         limit_table(&d.bounds[k], &s.motion[k], &s.stops[1 + i], &positions[k], &s.acted[k])
     if d.smooth[0]:
         step_smoothly(d, s, positions)
-    elif not limit_actuators(d.bounds, s.motion, d.geometry.count, positions, s.acted) and s.reduction.slowed >= 0:
+    elif not limit_actuators(d.bounds, s.motion, d.geometry.count, d.part, positions, s.acted) and s.reduction.slowed >= 0:
         s.acted[s.reduction.slowed] += 1
 
 
@@ -221,11 +223,12 @@ cdef int ease(
     cdef ActuatorMotion* motion = &s.motion[first]
     cdef double* positions = &sent[first]
     cdef bint limited = False
+    cdef bint part = d.part and group == 0
     cdef int i, over
     if d.smooth[group]:
         over = tighten_jerk_bounds(&goal[first], bounds, motion, &s.stops[group], n, e.position >= 1.0, &e.smooth[group])
     else:
-        over = tighten_bounds(&goal[first], bounds, motion, n, e.position >= 1.0)
+        over = tighten_bounds(&goal[first], bounds, motion, n, part, e.position >= 1.0)
         if over < 0:
             e.smooth[group] = False
     if e.smooth[group]:
@@ -237,9 +240,9 @@ cdef int ease(
         for i in range(n):
             motion[i].acceleration = -motion[i].speed
         if over >= 0:
-            stop_actuators(bounds, motion, n, positions)
+            stop_actuators(bounds, motion, n, part, positions)
         else:
-            limited = limit_actuators(bounds, motion, n, positions, &s.acted[first])
+            limited = limit_actuators(bounds, motion, n, part, positions, &s.acted[first])
         for i in range(n):
             motion[i].acceleration += motion[i].speed
     if limited and group == 0:
@@ -443,6 +446,9 @@ cdef class Actuators(Stage):
             raise ValueError(f"lag_s, lag_damping: found {lag_s}, {lag_damping}, allowed are 0 or more, and 0 to 1")
         d.lead = lead_for(lag_s, lag_damping, dt)
         d.damping, d.dt, d.planned = lag_damping, dt, planned
+        slopes = kinematics.jacobian(np.zeros((1, 6)))[0][: d.geometry.count]
+        # A crank comes near the line with its rod on other ways than straight ones.
+        d.part = "crank" not in kinematics.kinds and np.linalg.matrix_rank(slopes) == d.geometry.count
         d.yielding = 1.0 - exp(-dt / LAG_S)
         for i in range(d.geometry.tables):      # a plan says itself what the tables do
             d.geometry.table[i].pace = 1.0 if planned else 1.0 - exp(-2.0 * PI * d.geometry.table[i].below * dt)

@@ -184,7 +184,7 @@ static MC_APART void mc_limit_table(
         return;
     }
     motion->acceleration = -motion->speed;
-    mc_limit_actuators(bounds, motion, 1, wanted, acted);
+    mc_limit_actuators(bounds, motion, 1, 0, wanted, acted);
     motion->acceleration += motion->speed;
 }
 

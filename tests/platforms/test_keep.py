@@ -27,11 +27,11 @@ def platforms(draw, most=6):
     return bounds, between(bounds, where)
 
 
-def keep(probe, bounds, start, targets):
+def keep(probe, bounds, start, targets, part=False):
     """Return the positions of every tick, start first, which ticks were changed, and how often each held others
-    back."""
+    back; whether they may `part`."""
     positions = np.array(targets, np.float64, ndmin=2)
-    changed, acted = probe.kept(np.ascontiguousarray(bounds), np.ascontiguousarray(start), positions)
+    changed, acted = probe.kept(np.ascontiguousarray(bounds), np.ascontiguousarray(start), positions, part)
     return np.vstack([start, positions]), np.array(changed, bool), acted
 
 
@@ -53,17 +53,22 @@ WANTED = st.one_of(
 )
 
 
+APART = pytest.mark.parametrize("part", [False, True], ids=["together", "apart"])
+
+
+@APART
 @given(platforms(), st.data())
-def test_no_sequence_of_targets_breaks_a_bound(probe, platform, data):
+def test_no_sequence_of_targets_breaks_a_bound(probe, part, platform, data):
     bounds, start = platform
     row = st.lists(WANTED, min_size=len(start), max_size=len(start))
     stretches = data.draw(st.lists(st.tuples(row, st.integers(1, 30)), min_size=1, max_size=12))
     targets = np.vstack([np.tile(values, (ticks, 1)) for values, ticks in stretches])
-    assert_kept(bounds, keep(probe, bounds, start, targets)[0])
+    assert_kept(bounds, keep(probe, bounds, start, targets, part)[0])
 
 
+@APART
 @pytest.mark.parametrize("kind", ["noise", "ends", "walk", "sine", "bursts"])
-def test_no_long_drive_of_targets_breaks_a_bound(probe, rng, kind):
+def test_no_long_drive_of_targets_breaks_a_bound(probe, rng, kind, part):
     bounds = np.column_stack([[-0.3] * 6, [0.2] * 6, np.geomspace(1e-4, 1e-2, 6), np.geomspace(1e-6, 1e-3, 6)])
     n = 20_000
     targets = {
@@ -73,7 +78,7 @@ def test_no_long_drive_of_targets_breaks_a_bound(probe, rng, kind):
         "sine": lambda: 0.4 * np.sin(np.outer(np.arange(n), np.geomspace(1e-3, 1.0, 6))),
         "bursts": lambda: np.where(rng.random((n, 1)) < 0.5, np.nan, rng.uniform(-0.5, 0.5, (n, 6))),
     }[kind]()
-    positions, _, acted = keep(probe, bounds, np.zeros(6), targets)
+    positions, _, acted = keep(probe, bounds, np.zeros(6), targets, part)
     assert_kept(bounds, positions)
     assert sum(acted) > 0
 
@@ -93,10 +98,11 @@ def steps(draw):
     return bounds, start, goal, int(ticks) + 50
 
 
+@APART
 @given(steps())
-def test_at_a_constant_target_they_come_to_rest_there(probe, step):
+def test_at_a_constant_target_they_come_to_rest_there(probe, part, step):
     bounds, start, goal, ticks = step
-    positions, _, _ = keep(probe, bounds, start, np.tile(goal, (ticks, 1)))
+    positions, _, _ = keep(probe, bounds, start, np.tile(goal, (ticks, 1)), part)
     assert_kept(bounds, positions)
     assert positions[-10:] == pytest.approx(np.tile(goal, (10, 1)), abs=1e-12)
 
@@ -125,6 +131,40 @@ def test_actuators_whose_bounds_are_in_proportion_to_their_ways_stay_on_one_line
     along = keep(probe, bounds, np.zeros(4), targets)[0] / ways
     assert np.ptp(along, axis=0).min() > 0.5
     assert np.ptp(along, axis=1).max() < 1e-9
+
+
+@APART
+def test_one_that_comes_to_its_end_while_another_is_fast_passes_where_they_may_part(probe, part):
+    # The first needs ten ticks to stop, and rests at its end then; to stop with the second, which needs a hundred, it
+    # would take ten times as far.
+    push = 2.0**-10
+    up, down = np.arange(1, 11), np.arange(9, -1, -1)
+    slow = np.concatenate([np.zeros(100), up, np.full(30, 10), down, np.zeros(20)])
+    fast = np.concatenate([np.arange(1, 101), np.full(len(slow) - 100, 100)])
+    targets = push * np.cumsum(np.column_stack([slow, fast]), axis=0)
+    bounds = np.array([[-1.0, targets[-1, 0], 1.0, push], [-100.0, 100.0, 1.0, push]])
+    positions, changed, acted = keep(probe, bounds, np.zeros(2), targets, part)
+    assert_kept(bounds, positions)
+    assert changed.any() == (acted[0] > 0) == (not part)
+    if part:
+        assert_same_bits(positions[1:], targets)
+
+
+@pytest.mark.parametrize("speed", [0, 4, 9])
+def test_what_has_parted_stops_within_its_ends_whenever_the_target_jumps(probe, speed):
+    # As above, and then the targets turn back while the first is on its way to its end.
+    push = 2.0**-10
+    slow = np.concatenate([np.zeros(100), np.arange(1, 11), np.full(30, 10), np.arange(9, speed, -1)])
+    fast = np.concatenate([np.arange(1, 101), np.full(len(slow) - 100, 100)])
+    targets = push * np.cumsum(np.column_stack([slow, fast]), axis=0)
+    end = targets[-1, 0] + push * speed * (speed + 1) / 2  # where it can just stop
+    targets = np.vstack([targets, np.tile([-0.5, -50.0], (900, 1))])
+    bounds = np.array([[-1.0, end, 1.0, push], [-100.0, 100.0, 1.0, push]])
+    positions, changed, _ = keep(probe, bounds, np.zeros(2), targets, True)
+    assert not changed[: len(slow)].any()
+    assert changed[len(slow)]
+    assert_kept(bounds, positions)
+    assert positions[-1] == pytest.approx(targets[-1], abs=1e-9)
 
 
 def test_targets_that_keep_the_bounds_pass_bit_for_bit(probe):

@@ -343,9 +343,9 @@ cdef extern from "motioncue/platforms/actuator_limits.h" nogil:
     bint limit_jerks "mc_limit_jerks"(
         const Bounds* bounds, Held* held, JerkStop* stop, int n, double* wanted, int64_t* acted
     )
-    bint keep "mc_limit_actuators"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
+    bint keep "mc_limit_actuators"(const Bounds* bounds, Held* held, int n, bint part, double* wanted, int64_t* acted)
     void relax_bounds "mc_relax_bounds"(const Bounds* goal, Bounds* bounds, int n)
-    int tighten_bounds "mc_tighten_bounds"(const Bounds* goal, Bounds* bounds, const Held* held, int n, int range)
+    int tighten_bounds "mc_tighten_bounds"(const Bounds* goal, Bounds* bounds, const Held* held, int n, bint part, int range)
 
 
 def relaxed(const double[:, ::1] goal not None, double[:, ::1] bounds not None, int n):
@@ -354,7 +354,7 @@ def relaxed(const double[:, ::1] goal not None, double[:, ::1] bounds not None, 
     relax_bounds(<const Bounds*>&goal[0, 0], <Bounds*>&bounds[0, 0], n)
 
 
-def tightened(const double[:, ::1] goal not None, double[:, ::1] bounds not None, state, bint ends):
+def tightened(const double[:, ::1] goal not None, double[:, ::1] bounds not None, state, bint ends, bint part=False):
     """Narrow `bounds` to `goal` as far as actuators allow whose positions and speeds are the rows of `state`, in place.
 
     Returns the actuator for which all have to brake first, -1 if none.
@@ -364,12 +364,15 @@ def tightened(const double[:, ::1] goal not None, double[:, ::1] bounds not None
     assert n <= ACTUATORS and n == bounds.shape[0] and goal.shape[1] == bounds.shape[1] == 5
     for i in range(n):
         held[i] = Held(state[0][i], state[1][i], state[0][i], 0.0)
-    return tighten_bounds(<const Bounds*>&goal[0, 0], <Bounds*>&bounds[0, 0], held, n, ends)
+    return tighten_bounds(<const Bounds*>&goal[0, 0], <Bounds*>&bounds[0, 0], held, n, part, ends)
 
 
-def kept(const double[:, ::1] bounds not None, const double[::1] start not None, double[:, ::1] targets not None):
+def kept(
+    const double[:, ::1] bounds not None, const double[::1] start not None, double[:, ::1] targets not None,
+    bint part=False,
+):
     """Keep actuators that rest at `start` within `bounds` (low, high, speed, acceleration, and perhaps jerk), one row of
-    targets a tick.
+    targets a tick; if they may `part`, each may stop by itself where all together would not before their ends.
 
     Fills `targets` with the positions; returns in which ticks they had to be changed, and how often each held back.
     """
@@ -388,7 +391,7 @@ def kept(const double[:, ::1] bounds not None, const double[::1] start not None,
     if bounds.shape[1] == 5:
         changed = [limit_jerks(b, held, &stop, n, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
     else:
-        changed = [keep(b, held, n, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
+        changed = [keep(b, held, n, part, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
     return changed, [acted[i] for i in range(n)]
 
 

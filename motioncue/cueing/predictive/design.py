@@ -73,7 +73,7 @@ def design(settings: Predictive, rate_hz: float, platform: Built | None = None) 
             period,
             [settings.gain * getattr(settings.gains, axis) for axis in AXES],
             ORGANS_S,
-            _guard(bounds),
+            _guard(bounds, platform),
             geared,
             settings.iterations,
             _outlook(settings, rate_hz),
@@ -276,11 +276,16 @@ def _burst_deg(settings: Predictive, bounds: Bounds) -> float:
     return float(np.mean(each)) / (1.0 + min(settings.weights.conflict, READIEST))
 
 
-def _guard(bounds: Bounds) -> Array:
-    """Return lowest and highest place, speed and acceleration of channels that have an actuator of their own."""
+def _guard(bounds: Bounds, platform: Built | None) -> Array:
+    """Return lowest and highest place, speed and acceleration of channels that have an actuator of their own.
+
+    Not of a table's: at its end the legs that it carries go on, and what stopped there at once would be shaken by what
+    the plan wants again and again.
+    """
+    tables = () if platform is None else np.flatnonzero(np.array(platform.kinematics.kinds) == "table")
     guard = np.tile([-np.inf, np.inf, np.inf, np.inf], (6, 1))
-    for slopes, low, high, speed, acceleration, _ in zip(*_moving(bounds), strict=True):
-        if np.count_nonzero(slopes) == 1:
+    for row, (slopes, low, high, speed, acceleration, _) in enumerate(zip(*bounds, strict=True)):
+        if np.count_nonzero(slopes) == 1 and np.isfinite(speed) and row not in tables:
             channel = int(np.argmax(slopes != 0.0))
             ends = sorted((low / MARGIN / slopes[channel], high / MARGIN / slopes[channel]))
             size = abs(slopes[channel])

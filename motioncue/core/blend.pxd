@@ -59,7 +59,7 @@ ctypedef struct Fade:
     Vanishing left      # what the weight lacks of the goal
     double paced        # the pace for which that was designed
     double pace         # of a fade from end to end [1/tick]
-    double least        # ticks that the way to 0 takes at least
+    double least        # ticks that a fade takes at least from where the cue is now
 
 
 cdef inline void fade_rests(Fade* f, double weight) noexcept nogil:
@@ -90,11 +90,10 @@ cdef inline void fade_turn(Fade* f, double goal) noexcept nogil:
         fade_rests(f, goal)
         return
     f.turned = f.position != f.goal
-    f.goal, f.position, f.paced, f.step = goal, 1.0 - goal, f.pace, f.pace
+    f.goal, f.position, f.paced = goal, 1.0 - goal, f.pace
+    f.step = f.pace / max(1.0, f.pace * f.least)
     if f.turned:            # less time for little: what has hardly begun ends soon
         f.step /= 1.19 * sqrt(sqrt(sqrt(min(1.0, 2.2 * apart))))
-    if goal == 0.0 and f.step * f.least > 1.0:
-        f.step = 1.0 / f.least
     f.left = vanishing(goal - f.weight, rate / f.step, bend / (f.step * f.step))
     # And less where it would go beyond an end, after several turns one upon another.
     while f.turned and f.step < 1.0 and not stays_within(&f.left, goal):

@@ -13,6 +13,7 @@ from motioncue.bridge.bridge cimport (
     BridgeState, ChassisLines, bridge_change, bridge_design, bridge_step, chassis_step, latency_s,
 )
 from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
+from motioncue.core.blend cimport Fade
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
     RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,
@@ -184,7 +185,11 @@ cdef class Emitter:
         self._number = self._cued.now.number
         self._supervisor.hold = self._cued.now.hold
         self._supervisor.engage = self._cued.now.engage
-        self._supervisor.fade.pace = self._cued.now.pace
+        cdef Fade* f = &self._supervisor.fade
+        cdef double least = self.fade_ticks()
+        f.pace = self._cued.now.pace
+        if f.position != f.goal and least != f.least and (least * f.pace > 1.0 or f.least * f.pace > 1.0):
+            f.least, f.paced = least, 0.0       # for another platform the fade goes on anew
         bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period, self._period)
         if self._cued.now.recalled != NULL and self._cued.now.recalled.number != self._along.recalled:
             self._along.recall(self._cued.now.recalled)
@@ -241,7 +246,7 @@ cdef class Emitter:
             if s.reset and s.state == FAULT and self.parked() and s.still:
                 take_back(&self._sinks, self._deadline, self._driven)   # one that answers is ready only once it is asked
         supervise(s, self._deadline, &step)
-        if wants_neutral(s) and s.fade.goal == 1.0:
+        if wants_neutral(s) == (s.fade.goal == 1.0):    # the fade turns
             s.fade.least = self.fade_ticks()
         fade(s, &step)
         if step.moved:

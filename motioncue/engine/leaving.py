@@ -144,7 +144,7 @@ def _leaving(
 
     def takes_s(fade_s: float, sink_s: float) -> float:
         """Return the longest time of a way [s]: the limits may still follow the cue while the platform sinks."""
-        return TURN * fade_s + settle + max(limited + brake, max(fade_s, leg) + max(sink_s, sink))
+        return TURN * max(fade_s, leg) + settle + max(limited + brake, max(fade_s, leg) + max(sink_s, sink))
 
     def way(share: float) -> tuple[float, float]:
         """Return the durations of fade and way down, from the shortest to the ordinary ones [s]."""

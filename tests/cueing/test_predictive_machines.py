@@ -6,8 +6,10 @@ import pytest
 pytest.importorskip("scipy")
 
 from motioncue.engine.assembly import load_profile_on
+from motioncue.platforms.settings import platform_presets
 from motioncue.scoring.scene import Scene, poses_of
 from motioncue.virtual.installation import drive_motion
+from motioncue.virtual.platform_twin import sensed
 
 AXES = {
     "surge_displacement": (0.1, 1.0),
@@ -76,3 +78,28 @@ def test_a_plan_that_rides_on_a_bound_is_followed(drive):
     bend = np.abs(np.diff(asked[:, 3:], n=2, axis=0)).max() * scene.rate_hz**2
     assert np.degrees(bend) == pytest.approx(100.0, rel=1e-6)
     np.testing.assert_allclose(scene.stopped(cues), asked, rtol=0, atol=1e-9)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("half", [0.1, 0.3])
+def test_a_short_sled_does_not_shake_at_its_end(half):
+    # Its legs go on where it ends: it ends for the plan too, but not at once (1.8 m/s^2 a tick, ten times a second).
+    table = dict(platform_presets()["hexapod-on-sled"])
+    travel = {"min_m": -half, "max_m": half, "speed_m_s": 0.5, "acceleration_m_s2": 5.0}
+    table["axes"] = [{**table["axes"][0], "travel": travel}]
+    profile = load_profile_on("ccd-dk-washout", table)
+    scene = Scene(profile, drive_motion("brake"))
+    force, _ = sensed(scene.stopped(scene.cues(profile.cueing)), 1.0 / scene.rate_hz)
+    assert np.abs(np.diff(force, axis=0)).max() < 0.25
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(("preset", "push"), [("hexapod-simona", 3.0), ("hexapod-dim", 2.0)])
+def test_a_plan_for_weak_legs_is_followed(preset, push):
+    # One leg comes to its end while another is fast: to stop together they would need as long as that one.
+    table = dict(platform_presets()[preset])
+    table["leg"] = {**table["leg"], "acceleration_m_s2": push}
+    profile = load_profile_on("ccd-dk-washout", table)
+    scene = Scene(profile, drive_motion("turns"))
+    cues = scene.cues(profile.cueing)
+    np.testing.assert_allclose(scene.stopped(cues), poses_of(cues), rtol=0, atol=1e-9)

@@ -8,9 +8,11 @@ import pytest
 
 import motioncue
 from motioncue.core.clock import FakeClock
+from motioncue.engine.leaving import any_fade_s, check_leaving, leaving_of
 from motioncue.engine.pipeline import Pipeline
+from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
-from motioncue.profile.profile import parse_profile
+from motioncue.profile.profile import overridden, parse_profile
 from motioncue.safety.supervisor import State
 from motioncue.virtual.installation import drive_packages
 from motioncue.virtual.platform_twin import sensed
@@ -19,18 +21,27 @@ MOMENTS = 8  # of each drive at which the simulator stops
 MOST = 0.25  # [m/s^2] from tick to tick; the drives themselves: 0.1
 
 
-def stopped(profile, drive, seconds):
-    """Drive for some seconds and six more without the simulator; return the ticks, and the first of those."""
+def driven(profile, drive, seconds, silent=(), doings=()):
+    """Drive for some seconds, but for the silent ones, and six more without the simulator.
+
+    Returns the ticks, and the first of those; `doings` are functions of the run by their times.
+    """
     clock = FakeClock(1_000_000_000)
     run = Pipeline(profile, clock, trace=int((seconds + 7.0) * profile.rate_hz))
     began = now = clock.now_ns()
     run.intake.begin(now)
+    waiting = sorted(doings, key=lambda each: each[0])
     for each in drive_packages("city-car-driving", drive):
         now += round(1e9 * each.duration)
+        while waiting and began + 1e9 * waiting[0][0] <= now:
+            at, do = waiting.pop(0)
+            run.emitter.run(until_ns=began + round(1e9 * at))
+            do(run)
         run.emitter.run(until_ns=now)
-        run.intake.feed(each.package, now)
         if now - began > 1e9 * seconds:
             break
+        if not any(since <= 1e-9 * (now - began) < until for since, until in silent):
+            run.intake.feed(each.package, now)
     alone = len(run.emitter.trace)
     run.emitter.run(until_ns=now + 6_000_000_000)
     return run.emitter.trace, alone
@@ -82,16 +93,69 @@ EACH = [
 def test_a_simulator_that_stops_at_any_moment_hits_nobody(platform, drive):
     profile = of(platform)
     for seconds in np.linspace(4.0, 25.0, MOMENTS):
-        ticks, alone = stopped(profile, drive, seconds)
+        ticks, alone = driven(profile, drive, seconds)
         assert ticks["weight"][alone] == 1.0
         assert ticks["state"][-1] == State.OFFLINE
         neutral = alone + int(np.flatnonzero(ticks["weight"][alone:] == 0.0)[0])
         assert jolts(profile, ticks[alone - 5 : neutral + 30]).max() < MOST, seconds
 
 
+@pytest.mark.check
+@pytest.mark.parametrize("seconds", [9.0, 15.0, 18.0])
+def test_a_stutter_that_turns_the_fade_half_way_hits_nobody(seconds):
+    # Half a minute of driving with a gap: out, and back to the whole cue before it was at neutral.
+    profile = of("hexapod-simona")
+    ticks, alone = driven(profile, "brake", seconds + 4.0, silent=[(seconds, seconds + 0.7)])
+    since = int(seconds * profile.rate_hz)
+    assert 0.0 < ticks["weight"][since:alone].min() < 0.95
+    assert ticks["weight"][alone - 1] == 1.0
+    assert jolts(profile, ticks[since:alone]).max() < MOST
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("again", [0.3, 0.5])
+def test_who_falls_silent_again_while_the_cue_comes_back_hits_nobody(again):
+    profile = of("hexapod-simona")
+    ticks, alone = driven(profile, "brake", 16.5 + 0.5 + again, silent=[(16.5, 17.0)])
+    assert 0.05 < ticks["weight"][alone] < 1.0
+    neutral = alone + int(np.flatnonzero(ticks["weight"][alone:] == 0.0)[0])
+    assert jolts(profile, ticks[alone - 5 : neutral + 30]).max() < MOST
+
+
+@pytest.mark.check
+def test_another_platform_in_the_middle_of_a_fade_is_faded_as_it_needs():
+    # Slow legs take half a minute; with quick ones the end that the system asks for is in time all the same.
+    slow = [f"platform.leg.{key}" for key in ("speed_m_s=0.05", "acceleration_m_s2=1.0")]
+    quick = {"platform.leg.speed_m_s": 1.0, "platform.leg.acceleration_m_s2": 10.0, "supervisor.leave_s": 3.5}
+    profile = overridden(of("hexapod-simona"), slow)
+    after = overridden(profile, quick)
+    park, stop = 16.5, 18.0
+    doings = [
+        (park, lambda run: run.emitter.park()),
+        (park + 0.5, lambda run: run.retune(quick)),
+        (stop, lambda run: run.emitter.stop(True)),
+    ]
+    ticks, _ = driven(profile, "brake", 19.0, doings=doings)
+    assert any_fade_s(profile) > 10.0
+    assert leaving_of(after).leave_s <= 3.5
+    assert (ticks["deadline"][-1] - ticks["deadline"][0]) * 1e-9 < stop + leaving_of(after).leave_s
+    assert ticks["weight"][-1] == 0.0
+
+
+def test_a_controller_of_its_own_is_waited_for_too():
+    # DK's packet is the cue: what the platform needs for a fade counts for the end of a run as well.
+    slow = [f"platform.leg.{key}" for key in ("speed_m_s=0.05", "acceleration_m_s2=1.0")]
+    profile = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", "platform.preset=hexapod-simona", *slow)
+    assert leaving_of(profile).stop_s > any_fade_s(profile) > 10.0
+    with pytest.raises(
+        ConfigError, match=r"supervisor\.leave_s: found 4, allowed is at least 3.* platform: leg_5 needs 26 s"
+    ):
+        check_leaving(overridden(profile, ["supervisor.leave_s=4"]))
+
+
 def test_the_actuators_are_where_the_faded_cue_asks_for_them():
     profile = of("hexapod-simona")
-    ticks, alone = stopped(profile, "brake", 16.5)
+    ticks, alone = driven(profile, "brake", 16.5)
     built = build(profile.platform)
     away = np.flatnonzero(ticks["weight"][alone:] > 0.0) + alone
     poses = poses_of(ticks[away])
@@ -116,15 +180,16 @@ def table(speed):
 @pytest.mark.parametrize(("speed", "longer"), [(4.0, False), (0.5, True), (0.3, True)])
 def test_its_duration_is_what_the_curve_needs(speed, longer):
     # The curve x^3 (10 - 15 x + 6 x^2) has the largest slope 15/8 and the largest bend 10 / sqrt(3); a fifth is added,
-    # and 0.3 s in which the pose goes on as it does.
+    # 0.3 s in which the pose goes on as it does, and half of its speed to the largest slope.
     profile = motioncue.load_profile("ccd-dk", {"platform": table(speed), "cueing": {"algorithm": "predictive"}})
-    ticks, alone = stopped(profile, "brake", 16.5)
+    ticks, alone = driven(profile, "brake", 16.5)
     first = int(np.flatnonzero(ticks["weight"][alone:] < 1.0)[0]) + alone
     poses = poses_of(ticks[first - 2 : first])
     bounds = build(profile.platform).bounds
     way = np.abs(poses[1] + 0.3 * profile.rate_hz * (poses[1] - poses[0]))
+    own = 0.5 * profile.rate_hz * np.abs(poses[1] - poses[0])
     needed = np.maximum(
-        1.875 * way / [each.speed for each in bounds],
+        1.875 * way / np.array([max(each.speed - it, 0.25 * each.speed) for each, it in zip(bounds, own, strict=True)]),
         np.sqrt(10.0 / np.sqrt(3.0) * way / [each.acceleration for each in bounds]),
     )
     expected = max(1.0, 1.2 * needed.max())
@@ -137,7 +202,7 @@ def test_a_platform_with_a_controller_of_its_own_has_as_much_time():
     weights = []
     for name in ("ccd-dk", "ccd-hexapod"):
         profile = motioncue.load_profile(name, "platform.preset=hexapod-simona", "cueing.algorithm=predictive")
-        ticks, alone = stopped(profile, "brake", 16.5)
+        ticks, alone = driven(profile, "brake", 16.5)
         away = ticks["weight"][alone:]
         weights.append(away[(away > 0.0) & (away < 1.0)])
     np.testing.assert_array_equal(*weights)

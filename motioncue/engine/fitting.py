@@ -69,7 +69,7 @@ class Fit(NamedTuple):
     """Channels of the pose along which nothing moves the platform."""
     beyond: float
     """Share of the time in which a pose is out of reach."""
-    hurried: float
+    too_slow: float
     """Share of the time in which an actuator is asked for more speed or acceleration than it has."""
     gains: dict[str, float]
     """Gains with which the platform follows every pose, by key of the profile; empty if none are needed or found."""
@@ -90,19 +90,19 @@ class Fit(NamedTuple):
             advice += " would fit"
         advice = f": {advice}" if advice else ""
         too_much = "an actuator is asked for more speed or acceleration than it has"
-        hurried = f"{100 * self.hurried:.2g} % of the time {too_much}"
+        too_slow = f"{100 * self.too_slow:.2g} % of the time {too_much}"
         if self.ranges and self.beyond > 0.0:
             said = [self._said(channel) for channel in CHANNELS if self._exceeds(channel)]
             if not said:
                 said = ["each channel alone is within reach, all together are not"]
-            if self.hurried > 0.0:
-                said.append(hurried)
+            if self.too_slow > 0.0:
+                said.append(too_slow)
             lines.append(
                 f"on the standard drives the pose is out of reach {100 * self.beyond:.3g} % of the time: "
                 f"{', '.join(said)}{advice}"
             )
-        elif self.ranges and self.hurried > 0.0:
-            lines.append(f"on the standard drives every pose is within the platform's reach, but {hurried}{advice}")
+        elif self.ranges and self.too_slow > 0.0:
+            lines.append(f"on the standard drives every pose is within the platform's reach, but {too_slow}{advice}")
         elif self.ranges:
             lines.append(f"on the standard drives every pose is within the platform's reach; {self._most_used()}")
         if self.idle and self.ranges:
@@ -188,7 +188,7 @@ class _Reach:
         at = self._built.kinematics.inverse(poses, held=True)
         return float(1.0 - ((self._bounds.low <= at) & (at <= self._bounds.high)).all(axis=1).mean())
 
-    def hurried(self, settings: Cueing) -> float:
+    def too_slow(self, settings: Cueing) -> float:
         """Return the share of time in which settings ask an actuator for more speed or acceleration than it has."""
         found = []
         for cues in cues_of(settings, self.platform):
@@ -201,7 +201,7 @@ class _Reach:
 
     def follows(self, settings: Cueing) -> bool:
         """Say whether the platform does what settings ask for."""
-        return self.beyond(poses_of(settings, self.platform)) == 0.0 == self.hurried(settings)
+        return self.beyond(poses_of(settings, self.platform)) == 0.0 == self.too_slow(settings)
 
     def room(self) -> dict[str, ChannelWorkspace]:
         """Return what the platform has along each channel of the pose alone."""
@@ -248,10 +248,10 @@ def fit(profile: Profile) -> Fit | None:
     if profile.platform is None:
         return Fit(needs, {}, (), 0.0, 0.0, {}, {})
     reach = _Reach(profile)
-    beyond, hurried = reach.beyond(poses), reach.hurried(profile.cueing)
+    beyond, too_slow = reach.beyond(poses), reach.too_slow(profile.cueing)
     auto = getattr(profile.cueing, "preset", None) == "auto"
     meant = auto and (_tilts_only(reach) or profile.cueing.suited(reach.room()) is not None)
-    advised = (beyond or hurried) and not meant and profile.cueing.moves
+    advised = (beyond or too_slow) and not meant and profile.cueing.moves
     gains = _gains(profile.cueing, reach, poses) if advised else {}
     cutoffs = _cutoffs(profile.cueing, reach, poses) if advised else {}
     return Fit(
@@ -259,7 +259,7 @@ def fit(profile: Profile) -> Fit | None:
         reach.ranges,
         reach.idle,
         beyond,
-        hurried,
+        too_slow,
         {f"cueing.{axis}.gain": value for axis, value in gains.items()},
         {f"cueing.{axis}.cutoff_hz": value for axis, value in cutoffs.items()},
         meant,

@@ -31,7 +31,7 @@ def most():
 
 def test_a_platform_that_follows_is_said_to_reach(most):
     found = fit(on_axes(1.01 * most[0], 1.01 * most[1]))
-    assert (found.beyond, found.hurried, found.gains) == (0.0, 0.0, {})
+    assert (found.beyond, found.too_slow, found.gains) == (0.0, 0.0, {})
     assert found.lines()[0].startswith(
         "on the standard drives every pose is within the platform's reach; they use up to"
     )
@@ -41,12 +41,12 @@ def test_a_platform_that_follows_is_said_to_reach(most):
 def test_a_pose_within_reach_for_which_an_actuator_is_too_slow_is_said(most, speed, acceleration):
     bounds = speed * most[0], acceleration * most[1]
     found = fit(on_axes(*bounds))
-    assert found.beyond == 0.0 < found.hurried < 0.2
-    share = f"{100 * found.hurried:.2g} % of the time an actuator is asked for more speed or acceleration than it has"
+    assert found.beyond == 0.0 < found.too_slow < 0.2
+    share = f"{100 * found.too_slow:.2g} % of the time an actuator is asked for more speed or acceleration than it has"
     assert f"every pose is within the platform's reach, but {share}: cueing." in found.lines()[0]
     assert found.lines()[0].endswith("would fit")
     assert found.gains
-    assert fit(on_axes(*bounds, *(f"{key}={value}" for key, value in found.gains.items()))).hurried == 0.0
+    assert fit(on_axes(*bounds, *(f"{key}={value}" for key, value in found.gains.items()))).too_slow == 0.0
 
 
 def test_a_pose_beyond_a_range_that_leaning_legs_reach_is_not_said_to_use_more_than_all_of_it():

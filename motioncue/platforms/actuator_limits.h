@@ -192,7 +192,7 @@ static inline int mc_find_stop(
  *
  * The wanted position is the target, if the targets keep the bounds by themselves; otherwise it is approached at a
  * speed from which half of the allowed acceleration is enough to meet it.  If any wanted position is not a number or is
- * beyond MC_FARTHEST, the targets of the tick before are kept, because a pose needs all of its actuators.
+ * beyond MC_FARTHEST_POSITION, the targets of the tick before are kept, because a pose needs all of its actuators.
  *
  * Bounds that were tightened while the platform moves may not allow a stop.  So those that hold meanwhile are the wider
  * of old and new ones, from which stopping is possible.  Then:
@@ -209,7 +209,7 @@ static inline int mc_find_stop(
  * f = 0 always is.  Such bounds take hold, and are given up, as soon as there is a stop by the new rule; until then, the
  * actuators follow the stop that they have.
  */
-#define MC_FARTHEST 1e9 /* [unit] largest distance of a wanted position from 0; beyond it, sums could overflow */
+#define MC_FARTHEST_POSITION 1e9 /* [unit] largest distance of a wanted position from 0; beyond it, sums could overflow */
 
 typedef struct {
     double position;     /* as sent at the tick before */
@@ -266,11 +266,11 @@ static inline void mc_next_of_stop(
 static inline int mc_limit_actuators(
     const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, int part, double *wanted, int64_t *acted
 ) {
-    double brake[MC_MOST_ACTUATORS], move[MC_MOST_ACTUATORS], speeds[MC_MOST_ACTUATORS], ways[MC_MOST_ACTUATORS];
+    double move[MC_MOST_ACTUATORS] = {0.0}, speeds[MC_MOST_ACTUATORS], ways[MC_MOST_ACTUATORS];
     double share, error = 0.0, allowed = 0.0, factor = 1.0;
     const double rounded = 1.0 + MC_STOP_ROUNDING; /* what a plan does that rides on a bound must not stop the others */
     int first = -1, usable = 1, over;
-    for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for NaN */
+    for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST_POSITION; /* false for NaN */
     for (int i = 0; i < n && !usable; i++) wanted[i] = motion[i].target;
     for (int i = 0; i < n; i++) {
         speeds[i] = motion[i].speed;
@@ -286,6 +286,7 @@ static inline int mc_limit_actuators(
         }
         return !usable;
     }
+    double brake[MC_MOST_ACTUATORS] = {0.0};
     for (int i = 0; i < n; i++)
         error = fmax(error, fabs(motion[i].target - motion[i].position) / (0.5 * bounds[i].acceleration));
     mc_next_of_stop(bounds, motion, n, part, brake);
@@ -337,7 +338,7 @@ static inline int mc_tighten_bounds(
     const mc_ActuatorBounds *goal, mc_ActuatorBounds *bounds, const mc_ActuatorMotion *motion, int n, int part, int range
 ) {
     mc_ActuatorBounds tried[MC_MOST_ACTUATORS];
-    double brake[MC_MOST_ACTUATORS], ways[MC_MOST_ACTUATORS];
+    double brake[MC_MOST_ACTUATORS] = {0.0}, ways[MC_MOST_ACTUATORS];
     int over;
     memcpy(tried, bounds, (size_t)n * sizeof *bounds);
     for (int i = 0; i < n; i++) tried[i].acceleration = goal[i].acceleration;
@@ -368,7 +369,7 @@ static inline int mc_bounds_reached(const mc_ActuatorBounds *goal, const mc_Actu
 static inline void mc_stop_actuators(
     const mc_ActuatorBounds *bounds, mc_ActuatorMotion *motion, int n, int part, double *positions
 ) {
-    double brake[MC_MOST_ACTUATORS];
+    double brake[MC_MOST_ACTUATORS] = {0.0};
     mc_next_of_stop(bounds, motion, n, part, brake);
     for (int i = 0; i < n; i++) {
         mc_ActuatorMotion *h = &motion[i];
@@ -461,7 +462,7 @@ static inline MC_APART int mc_limit_jerks(
     const mc_JerkStop rest = mc_rest_of_stop(*stop);
     mc_JerkStop found = rest;
     int first = -1, usable = 1;
-    for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for NaN */
+    for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST_POSITION; /* false for NaN */
     for (int i = 0; i < n && !usable; i++) wanted[i] = motion[i].target;
     for (int i = 0; i < n; i++) {
         const mc_ActuatorMotion *h = &motion[i];
@@ -608,7 +609,7 @@ static inline void mc_lead(const mc_Lead *c, mc_LeadState *s, const mc_ActuatorB
     double leads[MC_MOST_ACTUATORS], factor = 1.0;
     int usable = 1;
     if (!c->order) s->order = 0; /* the next lead begins at rest */
-    for (int i = 0; i < n; i++) usable &= fabs(positions[i]) < MC_FARTHEST;
+    for (int i = 0; i < n; i++) usable &= fabs(positions[i]) < MC_FARTHEST_POSITION;
     if (!c->order || !usable) return;
     for (int i = 0; i < n && s->order != c->order; i++) { /* at rest */
         s->first[i] = positions[i];

@@ -285,7 +285,8 @@ def settings_of(profile: Profile, before: Settings | None = None, recalled: Reca
     leaving = leaving_of(profile)
     platform = None  # its controller may have it move the actuators, and then no output's chain has it
     if profile.platform is not None and profile.cueing.poses:
-        platform = platforms.stage_of(profile.platform, period_ns_of(profile))
+        prompt = msgspec.structs.replace(profile.platform, lag_s=None, lag_damping=None)
+        platform = platforms.stage_of(prompt, period_ns_of(profile))
     return Settings(
         algorithm or algorithm_of(profile),
         limits or limits_of(profile),

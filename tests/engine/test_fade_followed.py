@@ -167,9 +167,9 @@ def test_the_actuators_are_where_the_faded_cue_asks_for_them():
     assert 0.5 < speeds.max() / built.bounds[0].speed < 1.0
 
 
-def table(speed):
+def table(speed, **slower):
     """Return a platform of six free axes whose sliding ones move at this speed [m/s]; yaw has far to go and is slow."""
-    slides = {"min_m": -1.5, "max_m": 1.5, "speed_m_s": speed, "acceleration_m_s2": 12.0}
+    slides = {"min_m": -1.5, "max_m": 1.5, "speed_m_s": speed, "acceleration_m_s2": 12.0, **slower}
     turns = {"min_deg": -25.0, "max_deg": 25.0, "speed_deg_s": 60.0, "acceleration_deg_s2": 500.0}
     yaw = {**turns, "min_deg": -170.0, "max_deg": 170.0, "speed_deg_s": 40.0}
     parts = {**{key: {"travel": slides} for key in CHANNELS[:3]}, "roll": {"turn": turns}, "pitch": {"turn": turns}}
@@ -177,24 +177,54 @@ def table(speed):
     return {"kind": "axes", "axes": [{"name": f"{name}_axis", "channel": name, **part} for name, part in parts.items()]}
 
 
-@pytest.mark.parametrize(("speed", "longer"), [(4.0, False), (0.5, True), (0.3, True)])
-def test_its_duration_is_what_the_curve_needs(speed, longer):
-    # The curve x^3 (10 - 15 x + 6 x^2) has the largest slope 15/8 and the largest bend 10 / sqrt(3); a fifth is added,
-    # 0.3 s in which the pose goes on as it does, and half of its speed to the largest slope.
-    profile = motioncue.load_profile("ccd-dk", {"platform": table(speed), "cueing": {"algorithm": "predictive"}})
-    ticks, alone = driven(profile, "brake", 16.5)
+EASE = {
+    "preset": "hexapod-simona",
+    "leg": {"min_m": 2.081, "max_m": 3.331, "speed_m_s": 1.5, "acceleration_m_s2": 12.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("platform", "usual_s", "seconds", "longer"),
+    [
+        (table(4.0), 1.0, 16.5, False),
+        (table(0.5), 1.0, 16.5, True),
+        (table(0.3), 1.0, 16.5, True),
+        (table(4.0, acceleration_m_s2=1.0), 1.0, 16.5, True),
+        (table(4.0, jerk_m_s3=8.0), 1.0, 16.5, True),
+        (EASE, 0.4, 8.0, True),
+    ],
+    ids=["quick", "slow", "slower", "weak", "smooth", "legs"],
+)
+def test_its_duration_is_what_the_curve_needs(platform, usual_s, seconds, longer):
+    # The curve x^3 (10 - 15 x + 6 x^2) has the largest slope 15/8, the largest bend 10 / sqrt(3), the largest third
+    # derivative 60; a fifth is added, 0.3 s in which the pose goes on as it does, and half of its speed to the slope.
+    # Legs are not linear in the pose: the larger half of their way counts twice.
+    changed = {"platform": platform, "cueing": {"algorithm": "predictive"}, "supervisor": {"fade_s": usual_s}}
+    profile = motioncue.load_profile("ccd-dk", changed)
+    ticks, alone = driven(profile, "brake", seconds)
     first = int(np.flatnonzero(ticks["weight"][alone:] < 1.0)[0]) + alone
-    poses = poses_of(ticks[first - 2 : first])
-    bounds = build(profile.platform).bounds
-    way = np.abs(poses[1] + 0.3 * profile.rate_hz * (poses[1] - poses[0]))
-    own = 0.5 * profile.rate_hz * np.abs(poses[1] - poses[0])
-    needed = np.maximum(
-        1.875 * way / np.array([max(each.speed - it, 0.25 * each.speed) for each, it in zip(bounds, own, strict=True)]),
-        np.sqrt(10.0 / np.sqrt(3.0) * way / [each.acceleration for each in bounds]),
+    before, now = poses_of(ticks[first - 2 : first])
+    whole = now + 0.3 * profile.rate_hz * (now - before)
+    built = build(profile.platform)
+    last, at, middle, far = built.kinematics.inverse(np.array([before, now, 0.5 * whole, whole]))
+    way = 2.0 * np.maximum(np.abs(far - middle), np.abs(middle - built.neutral))
+    speed, acceleration, jerk = (
+        np.array([getattr(each, name) for each in built.bounds]) for name in ("speed", "acceleration", "jerk")
     )
-    expected = max(1.0, 1.2 * needed.max())
-    assert (expected > 1.05) == longer
+    left = np.maximum(speed - 0.5 * profile.rate_hz * np.abs(at - last), 0.25 * speed)
+    needed = [1.875 * way / left, np.sqrt(10.0 / np.sqrt(3.0) * way / acceleration), np.cbrt(60.0 * way / jerk)]
+    expected = max(usual_s, 1.2 * np.max(needed))
+    assert (expected > 1.05 * usual_s) == longer
+    assert expected < any_fade_s(profile)
     assert fade_s(profile, ticks[alone:]) == pytest.approx(expected, abs=2.1 / profile.rate_hz)
+
+
+def test_a_pose_that_cranks_do_not_reach_has_as_long_as_any():
+    changed = {"cueing.preset": "utias", "cueing.surge.gain": 3.0, "supervisor.fade_s": 0.3}
+    profile = motioncue.load_profile("ccd-dk", "cueing.algorithm=classical", "platform.preset=hexapod-cranks", changed)
+    ticks, alone = driven(profile, "brake", 16.5)
+    assert not np.isfinite(build(profile.platform).kinematics.inverse(poses_of(ticks[alone : alone + 1]))).all()
+    assert fade_s(profile, ticks[alone:]) == pytest.approx(any_fade_s(profile), abs=2.1 / profile.rate_hz)
 
 
 def test_a_platform_with_a_controller_of_its_own_has_as_much_time():

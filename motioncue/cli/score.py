@@ -217,7 +217,8 @@ def compare(
     """Show profiles side by side; of one profile, itself and every algorithm on its rig.
 
     Each algorithm has the settings that it suits to the platform by itself.  Scores are those of `motioncue score`: 0
-    as standing still, 100 as the best that the platform could do; compare them on one platform only.
+    as standing still, 100 as the best that the platform could do; compare them on one platform only.  Of what is best
+    there, each profile may have found another motion: all are held against the best of these.
 
     \b
     Example:  motioncue compare rig.toml tuned.toml --drive drive.mcap

@@ -16,7 +16,7 @@ from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.along import Recalled
 from motioncue.engine.fitting import gains_for
-from motioncue.engine.leaving import any_fade_s, check_leaving, leaving_of
+from motioncue.engine.leaving import check_leaving, leaving_of
 from motioncue.engine.reception import check_endpoints
 from motioncue.engine.tick import Settings
 from motioncue.errors import ConfigError, not_among
@@ -302,7 +302,7 @@ def settings_of(profile: Profile, before: Settings | None = None, recalled: Reca
         profile=profile,
         recalled=before.recalled if recalled is None and before is not None else recalled,
         platform=platform,
-        any_fade_s=any_fade_s(profile),
+        any_fade_s=leaving.any_fade_s,
     )
 
 

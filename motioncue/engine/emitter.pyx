@@ -12,8 +12,8 @@ from libc.string cimport memcpy, memset
 from motioncue.bridge.bridge cimport (
     BridgeState, ChassisLines, bridge_change, bridge_design, bridge_step, chassis_step, latency_s,
 )
-from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.blend cimport Fade
+from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.threads cimport (
     RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,

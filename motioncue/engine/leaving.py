@@ -17,7 +17,7 @@ from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Limits, Output, Profile, Supervisor
 from motioncue.safety.settings import OF_CAR, Free, in_si
 
-__all__ = ["LEAVE_S", "Leaving", "any_fade_s", "check_leaving", "leaving_of"]
+__all__ = ["LEAVE_S", "Leaving", "check_leaving", "leaving_of"]
 
 LEAVE_S = 4.0
 """``supervisor.leave_s`` if it is not given: Windows ends a program about 5 s after its console has been closed."""
@@ -44,6 +44,8 @@ class Leaving(NamedTuple):
     """Longest time of the ordinary way [s]."""
     least_s: float
     """Shortest time that the bounds allow [s]."""
+    any_fade_s: float
+    """A time that is enough for the platform's actuators in a fade from any pose [s]; 0 without a platform."""
     slowest: str
     """The bounds that decide about it, with their times."""
 
@@ -64,12 +66,6 @@ def leaving_of(profile: Profile) -> Leaving:
     driven = any(output.packet is not None for output in profile.outputs)
     others, poses = _limits_of(profile.outputs), profile.cueing.poses
     return _leaving(profile.supervisor, profile.limits, others, profile.platform, driven, poses)
-
-
-def any_fade_s(profile: Profile) -> float:
-    """Return a time that is enough for a fade from any pose of the profile's platform [s]; 0 if that is not known."""
-    platform = profile.platform
-    return 0.0 if platform is None else max(_to_neutral_s(platforms.build(platform)).values())
 
 
 def _to_neutral_s(built: platforms.Built) -> dict[str, float]:
@@ -165,6 +161,7 @@ def _leaving(
         min(wanted, usual),
         min(usual, LONGEST_S),
         least,
+        leg,
         _said(cue, "to neutral") + _said(legs, "to neutral") + _said(sinks, "down"),
     )
 

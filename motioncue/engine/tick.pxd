@@ -47,7 +47,8 @@ ctypedef struct Design:         # settings in the form that ticks use
     Tuned tuned             # what the tick that uses these passes on to the receiver; a duration of 0: nothing
     int64_t number          # number of settings posted before these
     Kept* recalled          # what an earlier session felt along the way; NULL: nothing
-    const ActuatorParams* platform      # what a fade is left to, here or beyond an output; NULL: it is not known
+    const ActuatorParams* platform      # its actuators have to follow a fade, moved from here or by a controller of its
+                            # own; NULL: not known
     double fade_ticks       # enough for a fade from any pose of it
 
 

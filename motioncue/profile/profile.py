@@ -80,8 +80,8 @@ class Supervisor(Table, frozen=True, kw_only=True):
     hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
     """How long the last motion is held if no frame comes [s]."""
     fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
-    """Duration of the fade to neutral after that, and of the fade back [s]; to neutral it takes longer where the
-    actuators of a `[platform]` need longer from where they are."""
+    """Duration of the fade to neutral after that, and of the fade back [s]; longer where the actuators of a
+    `[platform]` need longer between neutral and where the cue is."""
     engage_s: Annotated[float, msgspec.Meta(ge=0, le=120)] = 0.0
     """How long a platform that begins to engage stays at neutral before the fade [s], for controllers that need it; it
     counts from the start of the rise, so set it to at least `platform.rise_s` if the fade is to begin after that."""

@@ -8,7 +8,7 @@ import pytest
 
 import motioncue
 from motioncue.core.clock import FakeClock
-from motioncue.engine.leaving import any_fade_s, check_leaving, leaving_of
+from motioncue.engine.leaving import check_leaving, leaving_of
 from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
 from motioncue.platforms.build import CHANNELS, build
@@ -136,7 +136,7 @@ def test_another_platform_in_the_middle_of_a_fade_is_faded_as_it_needs():
         (stop, lambda run: run.emitter.stop(True)),
     ]
     ticks, _ = driven(profile, "brake", 19.0, doings=doings)
-    assert any_fade_s(profile) > 10.0
+    assert leaving_of(profile).any_fade_s > 10.0
     assert leaving_of(after).leave_s <= 3.5
     assert (ticks["deadline"][-1] - ticks["deadline"][0]) * 1e-9 < stop + leaving_of(after).leave_s
     assert ticks["weight"][-1] == 0.0
@@ -146,7 +146,7 @@ def test_a_controller_of_its_own_is_waited_for_too():
     # DK's packet is the cue: what the platform needs for a fade counts for the end of a run as well.
     slow = [f"platform.leg.{key}" for key in ("speed_m_s=0.05", "acceleration_m_s2=1.0")]
     profile = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", "platform.preset=hexapod-simona", *slow)
-    assert leaving_of(profile).stop_s > any_fade_s(profile) > 10.0
+    assert leaving_of(profile).stop_s > leaving_of(profile).any_fade_s > 10.0
     with pytest.raises(
         ConfigError, match=r"supervisor\.leave_s: found 4, allowed is at least 3.* platform: leg_5 needs 26 s"
     ):
@@ -215,7 +215,7 @@ def test_its_duration_is_what_the_curve_needs(platform, usual_s, seconds, longer
     needed = [1.875 * way / left, np.sqrt(10.0 / np.sqrt(3.0) * way / acceleration), np.cbrt(60.0 * way / jerk)]
     expected = max(usual_s, 1.2 * np.max(needed))
     assert (expected > 1.05 * usual_s) == longer
-    assert expected < any_fade_s(profile)
+    assert expected < leaving_of(profile).any_fade_s
     assert fade_s(profile, ticks[alone:]) == pytest.approx(expected, abs=2.1 / profile.rate_hz)
 
 
@@ -224,7 +224,7 @@ def test_a_pose_that_cranks_do_not_reach_has_as_long_as_any():
     profile = motioncue.load_profile("ccd-dk", "cueing.algorithm=classical", "platform.preset=hexapod-cranks", changed)
     ticks, alone = driven(profile, "brake", 16.5)
     assert not np.isfinite(build(profile.platform).kinematics.inverse(poses_of(ticks[alone : alone + 1]))).all()
-    assert fade_s(profile, ticks[alone:]) == pytest.approx(any_fade_s(profile), abs=2.1 / profile.rate_hz)
+    assert fade_s(profile, ticks[alone:]) == pytest.approx(leaving_of(profile).any_fade_s, abs=2.1 / profile.rate_hz)
 
 
 def test_a_platform_with_a_controller_of_its_own_has_as_much_time():
